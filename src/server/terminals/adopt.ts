@@ -8,13 +8,13 @@ import type { TerminalsState } from './state.ts'
 import { LiveTerminal } from './terminal.ts'
 import { ended, isCutShort } from './terminal-end.ts'
 
-/** Milliseconds between looks for orphaned sessions: most are taken up by the server that their agent links to. */
+/** Milliseconds between checks for orphaned sessions: most are adopted by the server their agent links to. */
 const checkInterval = 30_000
 
 /**
- * Continues an open session, as `find` finds it, or replays the rest of one that is awaited; null where there is none.
- * Calls for the same session share one result.
- * Errors: `unavailable` while another server owns it.
+ * Resumes an open session as returned by `find`, or replays the rest of an ended one whose client may return;
+ * else null. Concurrent calls for a session share one result. Errors: `unavailable` while another server owns
+ * it.
  */
 export async function adopt(
   state: TerminalsState,
@@ -37,7 +37,7 @@ export async function adopt(
   return adopted.finally(() => adopting.delete(id))
 }
 
-/** Takes up orphaned sessions: of servers that are gone, and of an earlier process. */
+/** Adopts orphaned sessions: those of dead servers and of an earlier process. */
 export async function adoptAll(state: TerminalsState): Promise<void> {
   const { store, relay, terminals, log } = state
   for (const { id } of await store.find('terminals', 'status', 'OPEN')) {
@@ -54,25 +54,25 @@ export const adoptRegularly = (state: TerminalsState): Repeated =>
   repeat(
     checkInterval,
     () => adoptAll(state),
-    (error) => state.log.warn({ err: error }, 'could not look for sessions without a server'),
+    (error) => state.log.warn({ err: error }, 'could not look for orphaned sessions'),
   )
 
 /**
- * The terminal as this server has it. Null where it has none, or has it no more: another server has taken it up while this
- * one was away past its lease, so that it is let go here. Throws where the store can't be asked.
+ * The live terminal on this server, or null. Releases it if another server adopted it after this one's lease
+ * expired. Throws if the store is unreachable.
  */
 export async function kept(state: TerminalsState, id: string): Promise<LiveTerminal | null> {
   const { terminals, openings, saving, ownership, member, log } = state
   const terminal = terminals.get(id)
   if (!terminal || terminal.end || openings.has(id)) return terminal ?? null
   if (await ownership.holds(member, id)) return terminals.get(id) ?? null
-  // Two may have asked at once.
+  // A concurrent call may have released it.
   if (terminals.get(id) === terminal) {
     log.info({ sessionId: id }, 'a terminal session continues on another server')
     terminals.delete(id)
     saving.forget(terminal)
     terminal.suspend('the session continues on another server')
-    // What it has not written yet the agent sends again.
+    // The agent resends output that is not written yet.
     void terminal.recording?.end().catch(() => undefined)
   }
   return null
@@ -84,7 +84,7 @@ export const elsewhere = (id: string): RsmError =>
     retryAfter: 1,
   })
 
-/** Goes on with a session that no server has, where the agent of its host is linked here too. */
+/** Resumes a session that no server has, and links it if its host's agent is connected here. */
 async function resume(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
   const { id, hostId } = record
   if (state.leaving.has(id) || (await state.ownership.claim(state.member, [id])).length === 0)
@@ -95,7 +95,7 @@ async function resume(state: TerminalsState, record: TerminalRecord): Promise<Li
   return terminal
 }
 
-/** Whether its program has ended so lately that a client which lost its connection may still come back (contract §7). */
+/** Whether its program ended so recently that a disconnected client may still reconnect (contract §7). */
 export function isAwaited({ clock, handedOver }: TerminalsState, record: TerminalRecord): boolean {
   const { id, status, endedAt, recorded } = record
   if (status === 'OPEN' || isCutShort(record) || !recorded || handedOver.has(id)) return false
@@ -103,8 +103,8 @@ export function isAwaited({ clock, handedOver }: TerminalsState, record: Termina
 }
 
 /**
- * Goes on with a terminal of another server or of an earlier process: rebuilds it from its recording. Errors:
- * `unavailable` while the store can't be reached; the next look tries again.
+ * Rebuilds a terminal of another server or an earlier process from its recording. Errors: `unavailable` while
+ * the store is unreachable; the next check retries.
  */
 async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
   const { clock, events, log, recordings, terminals } = state
@@ -122,15 +122,15 @@ async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<Li
     log.error({ err: error, sessionId: id }, 'a recording could not be taken up')
     terminal.finish(ended('its recording could not be read by the server that took it over'))
   }
-  // Before that it has not all that its client may miss.
+  // Registered only now: before, it lacks output that its client may have missed.
   terminals.set(id, terminal)
   return terminal
 }
 
 /**
- * Restores what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
- * its recording is whole. Null where the recording is not, as it came to its bound or can't be read. Errors: `unavailable` while
- * the store can't be reached: the client asks again.
+ * Replays what a client may have missed of an ended session whose server is gone. Null if the recording is
+ * incomplete, because it reached its limit, or is unreadable. Errors: `unavailable` while the store is
+ * unreachable; the client retries.
  */
 async function recallEnded(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal | null> {
   const { clock, events, log, recordings, terminals } = state
@@ -150,7 +150,7 @@ async function recallEnded(state: TerminalsState, record: TerminalRecord): Promi
   return terminal
 }
 
-/** A terminal of this server and the agent of its host, which has linked: either goes on with what the other one has. */
+/** Reconciles a terminal of this server with its host's agent, which has just linked. */
 export function meet(terminal: LiveTerminal, link: AgentLink): void {
   if (isNamedBy(link, terminal.record.id)) terminal.linked(link)
   else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))

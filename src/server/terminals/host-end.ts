@@ -6,18 +6,18 @@ import { InputQueue } from './input-queue.ts'
 
 export const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>): string => `${cols}x${rows}`
 
-/** The host's end of a terminal: the link of its agent, and what goes out over it. */
+/** The host's end of a terminal: the link of its agent, and the messages sent over it. */
 export class HostEnd {
   readonly input: InputQueue
   link: AgentLink | null
-  /** Monotonic milliseconds since which there is no link; null while there is one. */
+  /** Monotonic milliseconds since when there is no link; null while linked. */
   awaySince: number | null
-  /** Whether the present link takes input: after its agent has answered. */
+  /** Whether the current link accepts input, which is once its agent has answered. */
   #isTaken = false
-  /** As the agent knows it. */
+  /** Size last sent to the agent. */
   #size: string
 
-  /** `link` is null for a terminal that a former process opened; `client` answers who types. */
+  /** `link` is null for a terminal that an earlier process opened; `client` returns the client that types. */
   constructor(
     record: TerminalRecord,
     link: AgentLink | null,
@@ -30,7 +30,7 @@ export class HostEnd {
     this.input = new InputQueue(record.id, client, link !== null)
   }
 
-  /** Answers the last output that the agent has counted; -1 before any. */
+  /** Returns the sequence of the agent's last output; -1 before any. */
   linked(link: AgentLink, record: TerminalRecord): number {
     this.link = link
     this.awaySince = null
@@ -46,7 +46,10 @@ export class HostEnd {
     this.awaySince ??= now
   }
 
-  /** From here on input goes out, marked where the agent gave a key; throws for a key that is none. True the first time. */
+  /**
+   * Starts sending input, with MACs if the agent gave a key. Throws for an invalid key. Returns true the
+   * first time.
+   */
   take(record: TerminalRecord, agentKey: string | undefined, typed: TypedCount | undefined): boolean {
     if (!this.link) return false
     if (agentKey !== undefined) this.input.agree(agentKey)
@@ -63,7 +66,7 @@ export class HostEnd {
     this.input.resize(cols, rows)
   }
 
-  /** Whether the agent was told that all up to here is settled. */
+  /** Returns whether the acknowledgement was sent. */
   acknowledge(sessionId: string, sequence: number): boolean {
     return this.#isTaken && this.link?.send('TERMINAL_ACK', { sessionId, sequence }) === true
   }

@@ -11,25 +11,25 @@ import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended } from './terminal-end.ts'
 
-/** Milliseconds until it is asked again who has a session. */
+/** Milliseconds between attempts to take over a session. */
 const takeOverPause = 500
 
-/** What agents send of their terminals, and their links that come and go. */
+/** Handles frames from agents about their terminals, and their connecting and disconnecting. */
 export interface HostSide {
   linked(link: AgentLink): void
   unlinked(link: AgentLink): void
   opened(link: AgentLink, frameId: string, opened: Payloads['TERMINAL_OPENED']): Promise<void>
-  /** `json` is the text of the output as JSON, where it came so. */
+  /** `json` is the output's JSON text, if it came as JSON. */
   output(link: AgentLink, frameId: string, output: TerminalOutput, json?: Uint8Array): Promise<void>
   closed(link: AgentLink, frameId: string, closed: TerminalClosed): Promise<void>
-  /** An ERROR of the agent: of input that it has dropped who typed it hears. */
+  /** An ERROR of the agent; tells the client that its input was dropped or refused. */
   reported(link: AgentLink, error: Payloads['ERROR']): void
 }
 
 export function createHostSide(state: TerminalsState): HostSide {
   const { store, facts, clock, log, terminals, openings, agents } = state
 
-  /** Whether a frame is for a terminal of this host; else the agent hears why not. */
+  /** Whether a frame is for a terminal of this host; if not, the agent gets an ERROR. */
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
     const record = terminals.get(id)?.record ?? (await store.get('terminals', id))
     if (record?.hostId === link.hostId) return true
@@ -37,11 +37,11 @@ export function createHostSide(state: TerminalsState): HostSide {
     if (record) {
       const { agentId, hostId } = link
       facts.publish('foreignFrame', { agentId, hostId, type: 'terminal', id })
-      const message = `terminal session ${id} is not one of this host`
+      const message = `terminal session ${id} does not belong to this host`
       link.send('ERROR', { code: 403, message, refId: frameId })
     } else {
       link.send('ERROR', { code: 404, message: `no terminal session ${id}`, refId: frameId })
-      // Whatever runs there for it is nobody's.
+      // Orphaned session: close it.
       link.send('TERMINAL_CLOSE', { sessionId: id })
     }
     return false
@@ -57,13 +57,13 @@ export function createHostSide(state: TerminalsState): HostSide {
     return (await store.get('terminals', id))?.status !== 'OPEN'
   }
 
-  /** A terminal that goes on, over this link. */
+  /** An open terminal on this link, or null. */
   function openTerminal(link: AgentLink, id: string): LiveTerminal | null {
     const terminal = terminals.get(id)
     return terminal?.host.link === link && !terminal.end ? terminal : null
   }
 
-  /** Whether it is decided what becomes of a terminal that the agent has, or this server. */
+  /** Whether the takeover of a session is decided: resumed here, or closed at the agent. */
   async function takeOver(link: AgentLink, sessionId: string): Promise<boolean> {
     if (isUnsavedEnd(sessionId)) return false
     try {
@@ -78,7 +78,7 @@ export function createHostSide(state: TerminalsState): HostSide {
       const given = previous && (await previous.handOver(sessionId, link.hostId))
       const record = given ?? (await store.get('terminals', sessionId))
       const isOwn = record?.status === 'OPEN' && record.hostId === link.hostId
-      // Whoever had it has let go of it meanwhile, or has its end on the way to the store.
+      // The previous server released it meanwhile, or is storing its end.
       if (isOwn && previous && !given) return false
       const terminal = isOwn ? await adopt(state, sessionId, async () => record) : null
       if (!terminal) link.send('TERMINAL_CLOSE', { sessionId })
@@ -91,7 +91,10 @@ export function createHostSide(state: TerminalsState): HostSide {
     }
   }
 
-  /** It may be with the server that the agent was linked to before, or with one that is gone: which may take a while to show. */
+  /**
+   * Retries, because the session may still be at the agent's previous server, or at one that is dead but not
+   * yet known to be.
+   */
   async function takeOverSoon(link: AgentLink, sessionId: string): Promise<void> {
     const until = clock.monotonic() + reattachWindow
     while (agents.get(link.hostId) === link && clock.monotonic() < until) {
@@ -122,17 +125,17 @@ export function createHostSide(state: TerminalsState): HostSide {
       const terminal = openTerminal(link, sessionId)
       if (!terminal) return void (await isOwn(link, frameId, sessionId))
       if (!terminal.taken(inputKey, typed)) {
-        link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
+        link.send('ERROR', { code: 400, message: 'inputKey is not an X25519 key', refId: frameId })
         return terminal.finish(ended('its host answered with an invalid key'))
       }
-      // Before the next frame, which may be its end already.
+      // Before the next frame, which may already report the end.
       openings.get(sessionId)?.resolve()
     },
 
     async output(link, frameId, { sessionId, data, sequence }, json) {
       const terminal = openTerminal(link, sessionId)
       if (terminal) terminal.output(data, sequence, json)
-      // What crosses the end of its terminal is dropped.
+      // Output that crosses the end of its terminal is dropped.
       else await isOwn(link, frameId, sessionId)
     },
 
@@ -150,7 +153,8 @@ export function createHostSide(state: TerminalsState): HostSide {
       }
       const { hostname } = terminal.record
       const opening = openings.get(sessionId)
-      if (opening) return opening.reject(new RsmError('conflict', reason ?? `${hostname} opened no terminal`))
+      if (opening)
+        return opening.reject(new RsmError('conflict', reason ?? `${hostname} did not open a terminal`))
       terminal.hasLeftHost = true
       terminal.finish({ exitCode, signal, reason })
     },

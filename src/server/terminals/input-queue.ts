@@ -21,30 +21,30 @@ import { pieces } from '../../core/text/pieces.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { InputPlace, TerminalClient } from '../storage/ports/terminal-client.ts'
 
-/** Characters of one frame to the agent. */
+/** Characters per frame to the agent. */
 const pieceLength = 16 * 1024
-/** So much may be on its way to the agent before its client is read no further … */
+/** Bytes in flight to the agent above which the client is paused … */
 const high = 64 * 1024
 const low = 16 * 1024
-/** … and so much is kept while the agent is away. */
+/** Characters of input kept while the host is disconnected. */
 const maxKept = 64 * 1024
-/** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
+/** Cost of a frame beside its text, because single characters and resizes pile up too. */
 const overhead = 100
 /** Count of a session whose earlier input was not counted. */
 const unknownCount: TypedCount = { by: null, count: 0 }
 
-/** Input on its way to the agent: in pieces, and no faster than the link takes them. */
+/** Input for the agent: cut into pieces, with backpressure from the link. */
 export class InputQueue {
   #link: AgentLink | null = null
   #kept = ''
   #onItsWay = 0
   #paused: TerminalClient | null = null
   #key: InputKey | null = null
-  /** What was passed on, and came as far as is known. */
+  /** Input passed on, and received as far as is known. */
   #typed: TypedCounter
-  /** Whether the agent counts too. */
+  /** Whether the agent counts input. */
   #isCounted = false
-  /** The row of input of clients that do not count. */
+  /** Id for the input of clients that do not count. */
   #own = ''
   readonly #drops = new Burst()
   readonly #refusals = new Burst()
@@ -58,29 +58,29 @@ export class InputQueue {
     this.#typed = new TypedCounter(isNew ? undefined : unknownCount)
   }
 
-  /** A key for a TERMINAL_OPEN that is to be sent: its public part. */
+  /** Creates the key for a TERMINAL_OPEN; returns its public part. */
   offer(): string {
     this.#key = new InputKey(this.#sessionId)
     return this.#key.publicKey
   }
 
-  /** The agent has answered with its own. Throws where that is none. */
+  /** Takes the agent's key. Throws if it is invalid. */
   agree(agentKey: string): void {
     this.#key?.agree(agentKey)
   }
 
-  /** What its clients are told of their input; null while the host is away. */
+  /** The input count reported to clients; null while the host is disconnected. */
   get typed(): TypedCount | null {
     const { by, count } = this.#typed
     return this.#link && { by, count }
   }
 
-  /** `typed`: what the agent has taken; undefined for one that does not count. */
+  /** `typed`: the input that the agent received; undefined if it does not count. */
   linked(link: AgentLink | null, typed?: TypedCount): void {
     this.#link = link
     if (!link) return
     const before = this.#typed
-    // Of one that does not count, what was sent over its last link may be lost.
+    // An agent that does not count may have lost what was sent over its last link.
     this.#typed = new TypedCounter(typed ?? (before.by === '' ? before : unknownCount))
     this.#isCounted = typed !== undefined
     const { by, count } = this.#typed
@@ -90,35 +90,35 @@ export class InputQueue {
     this.#kept = ''
     if (isSameCount(before, this.#typed)) return this.#take(link, kept)
     if (kept === '' && before.by !== this.#own) return
-    // No client sends these again.
+    // No client resends this input.
     const isAll = before.by === by
     const message = missingInput(kept.length + (isAll ? before.count - count : 0), isAll)
     client?.send('ERROR', { code: 503, message, refId: null })
   }
 
   push(data: string, refId: string, place?: InputPlace): void {
-    // It would cost nothing of what may be kept.
+    // Empty input would add nothing to the kept length.
     if (data === '') return
     if (this.#link) return this.#take(this.#link, data, place)
-    // Its client sends it again when the host is back.
+    // A counting client resends it when the host is back.
     if (place) return
     if (this.#kept.length + data.length > maxKept)
       return this.#client()?.send('ERROR', {
         code: 503,
-        message: 'the host is away, and too much was typed meanwhile: this was dropped',
+        message: 'the host is disconnected and its input buffer is full: input dropped',
         refId,
       })
     this.#kept += data
   }
 
-  /** The host had no place for some of it at `now` (monotonic milliseconds). */
+  /** The host dropped input at `now` (monotonic milliseconds), because its buffer was full. */
   dropped(now: number): void {
     if (!this.#drops.begins(now)) return
-    const message = 'the program on the host reads no input: what is typed is dropped'
+    const message = 'the program on the host does not read its input: input is dropped'
     this.#client()?.send('ERROR', { code: 413, message, refId: null })
   }
 
-  /** The host has refused at `now` what came over the link as if it was typed here. */
+  /** The host refused input at `now` with an invalid MAC. */
   refused(now: number): void {
     if (!this.#refusals.begins(now)) return
     const message =
@@ -126,12 +126,12 @@ export class InputQueue {
     this.#client()?.send('ERROR', { code: 403, message, refId: null })
   }
 
-  /** Its client is gone: whoever comes next is read from the beginning. */
+  /** The client disconnected; the next one starts unpaused. */
   clientGone(): void {
     this.#paused = null
   }
 
-  /** Changes of size take the same way, as fast as the link takes them. */
+  /** Resizes use the same queue and backpressure as input. */
   resize(cols: number, rows: number): void {
     const link = this.#link
     if (!link) return
@@ -141,7 +141,7 @@ export class InputQueue {
     this.#balance()
   }
 
-  /** Passes on what is new; what follows a gap is sent again by its client. */
+  /** Passes on new input; its client resends input after a gap. */
   #take(link: AgentLink, data: string, place: InputPlace = this.#ownPlace()): void {
     const fresh = data && this.#typed.take({ data, ...place })
     if (!fresh) return
@@ -189,8 +189,8 @@ export class InputQueue {
 }
 
 /**
- * The server's half of the key that marks what is typed into one terminal over one link. Its public part is signed with
- * the TERMINAL_OPEN; the agent's is not, and who puts their own in its place has every input refused (contract §7).
+ * The server's half of the MAC key for input into one terminal over one link. Its public part is signed with
+ * the TERMINAL_OPEN. The agent's is not, so if a third party replaces it, all input is refused (contract §7).
  */
 export class InputKey {
   readonly publicKey: string
@@ -207,8 +207,8 @@ export class InputKey {
   }
 
   /**
-   * The agent's half has come. Throws where it is none. Only the first counts: a second would restart the counter, and
-   * what someone had left out before would not be missed.
+   * Takes the agent's half. Throws if it is invalid. Only the first counts: a second would restart the
+   * counter and hide omitted input.
    */
   agree(agentKey: string): void {
     if (this.#shared !== null) return
@@ -219,8 +219,8 @@ export class InputKey {
   }
 
   /**
-   * The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. It counts
-   * all the same: who holds the key back for a while, and what is typed meanwhile, leaves a gap.
+   * Adds a MAC, or returns the payload as it is for an agent without a key (an older release). The counter
+   * always advances, so that input sent while the agent's key is held back leaves a gap.
    */
   addMac<T extends TypedInput>(type: T, payload: Payloads[T]): Payloads[T] {
     const counter = this.#counter++

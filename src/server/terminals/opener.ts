@@ -12,13 +12,13 @@ import { beginRecording } from './recording.ts'
 import type { TerminalsState } from './state.ts'
 import { LiveTerminal } from './terminal.ts'
 
-/** How long an agent may take to open a terminal. */
+/** Milliseconds for an agent to open a terminal. */
 const openWait = 15_000
 
-/** Terminals that are open at once: of one user, on one host, on this server. */
+/** Limits of open terminals: per user, per host, on this server. */
 const mostOpen = { user: 50, host: 64, server: 1000 } as const
 
-/** Opens terminals: recording and record first, then the host. What its host does not open leaves nothing behind. */
+/** Opens terminals: creates recording and record, then asks the host. Removes both if the host fails. */
 export function createOpener(state: TerminalsState) {
   const { store, ownership, member, clock, terminals, openings, recordings } = state
 
@@ -31,7 +31,7 @@ export function createOpener(state: TerminalsState) {
       }
       openings.set(id, { resolve: isOpen, reject })
     })
-    // A link that takes no more closes while it is sent to, before anyone awaits this.
+    // A link that cannot take the frame closes during send, before this is awaited.
     opened.catch(() => undefined)
     const timer = setTimeout(() => {
       const message = `${hostname} did not open a terminal within ${openWait / 1000} s`
@@ -41,7 +41,7 @@ export function createOpener(state: TerminalsState) {
       if (!sendOpen(state, link, terminal)) throw lostLink(hostname)
       await opened
     } catch (error) {
-      // Whoever ended it meanwhile must not leave a shell that nobody knows of.
+      // Prevent an orphaned shell.
       link.send('TERMINAL_CLOSE', { sessionId: id })
       throw error
     } finally {
@@ -52,11 +52,11 @@ export function createOpener(state: TerminalsState) {
   async function discard(terminal: LiveTerminal): Promise<void> {
     const { id } = terminal.record
     await terminal.recording?.end().catch(() => undefined)
-    // Why it was not opened is what its user has to hear; retention removes what stays here.
+    // Only the reason for the failure matters to the user; retention removes leftovers.
     await recordings.forget(id).catch(() => undefined)
     await ownership.release(member, [id]).catch(() => undefined)
     await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
-    // Only now: an open session that is not here is one to take up.
+    // Last, because an open session that is not in this map would be adopted.
     terminals.delete(id)
   }
 
@@ -69,11 +69,11 @@ export function createOpener(state: TerminalsState) {
     const record: TerminalRecord = { ...asked, ...host, recorded: state.record !== false }
     const terminal = new LiveTerminal(record, link ?? null, clock, state.events)
     terminals.set(id, terminal)
-    // Nothing attaches to it before its host has it.
+    // Clients cannot attach before the host has it.
     openings.set(id, { resolve: () => undefined, reject: () => undefined })
     try {
       if ((await ownership.claim(member, [id])).length === 0)
-        throw new RsmError('unavailable', 'This server leaves its store just now', { retryAfter: 5 })
+        throw new RsmError('unavailable', 'This server is leaving its store', { retryAfter: 5 })
       if (record.recorded)
         terminal.recording = await beginRecording(recordings, record, state.recordingOptions(id), state.log)
       await store.transact(async (tx) => {
@@ -91,7 +91,7 @@ export function createOpener(state: TerminalsState) {
   }
 }
 
-/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a terminal that lives. */
+/** Sends TERMINAL_OPEN, signed for this link; `after` if it resumes an existing terminal. */
 export function sendOpen(
   { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
   link: AgentLink,
@@ -119,31 +119,34 @@ export function sendOpen(
 }
 
 export const lostLink = (hostname: string): RsmError =>
-  new RsmError('conflict', `${hostname} lost its link while it was to open a terminal; try again`)
+  new RsmError('conflict', `${hostname} disconnected while opening a terminal; try again`)
 
-/** The host and agent that a terminal is opened on; `conflict` says why it can't be. */
+/** Host and agent for a terminal; throws `conflict` with the reason if it cannot be opened. */
 function refuseWithout(
   host: HostRecord | undefined,
   link: AgentLink | undefined,
   hostId: number,
 ): { agentId: string; hostname: string } {
   const hostname = host?.hostname ?? String(hostId)
-  if (!host?.agent) throw new RsmError('conflict', `${hostname} has no agent, and so no terminals`)
+  if (!host?.agent) throw new RsmError('conflict', `${hostname} has no agent, so it cannot open terminals`)
   if (!link)
     throw new RsmError(
       'conflict',
-      `The agent of ${hostname} has no link just now, and a terminal needs one: rsm hosts doctor ${hostname}`,
+      `The agent of ${hostname} is not connected, so it cannot open a terminal: rsm hosts doctor ${hostname}`,
     )
   if (!link.hello)
-    throw new RsmError('conflict', `The agent of ${hostname} knows no terminals: it is not one of rsm`)
-  const { terminal, terminalLack = "its agent can't open one there, or was told not to" } =
+    throw new RsmError(
+      'conflict',
+      `The agent of ${hostname} does not support terminals: it is not an rsm agent`,
+    )
+  const { terminal, terminalLack = 'its agent cannot open terminals, or is configured not to' } =
     link.hello.capabilities
   if (!terminal)
     throw new RsmError('conflict', `${hostname} has no terminal facility: ${printable(terminalLack)}`)
   return { agentId: host.agent.agentId, hostname }
 }
 
-/** Why there are too many terminals for one more, or null. */
+/** Error if a limit of open terminals is reached, or null. */
 function tooMany(
   terminals: Iterable<LiveTerminal>,
   { hostId, userId }: Pick<TerminalRecord, 'hostId' | 'userId'>,
@@ -156,13 +159,10 @@ function tooMany(
     if (record.hostId === hostId) open.host++
   }
   if (open.user >= mostOpen.user)
-    return new RsmError(
-      'conflict',
-      `You have ${open.user} terminals open, which is the most; close some first`,
-    )
+    return new RsmError('conflict', `You have ${open.user} terminals open, the limit; close some first`)
   if (open.host >= mostOpen.host)
-    return new RsmError('conflict', `${open.host} terminals are open on this host, which is the most`)
+    return new RsmError('conflict', `${open.host} terminals are open on this host, the limit`)
   if (open.server >= mostOpen.server)
-    return new RsmError('conflict', `${open.server} terminals are open on this server, which is the most`)
+    return new RsmError('conflict', `${open.server} terminals are open on this server, the limit`)
   return null
 }

@@ -3,30 +3,33 @@ import type { Log } from '../../disk/log.ts'
 import type { Recordings, RecordingWriter } from '../storage/ports/recordings.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 
-/** Bytes of the largest recording. */
+/** Bytes. */
 const largestRecording = 256 * 1024 * 1024
-/** The part of it at which its user is warned. */
+/** Fraction of the limit at which the user is warned. */
 const nearlyFull = 0.9
 const fullNotice = (continuesUnrecorded: boolean) =>
   `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
 
-/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is not output of the terminal. */
+/**
+ * Marker of a recording that reached its limit, as JSON: programs cannot print markers. No terminal output
+ * follows it.
+ */
 const fullMark: string = JSON.stringify('full')
 
 interface RecordingEvents {
-  /** More of it is stored. */
+  /** More events are stored. */
   written(): void
-  /** It can't be written any more; called once. */
+  /** It cannot be written any more; called once. */
   failed(error: unknown): void
-  /** It comes near its bound, or to it; each called once. */
+  /** It nears or reaches its limit; each called once. */
   nearsBound(): void
   full(): void
 }
 
 export interface RecordingBound {
-  /** Bytes; 256 MiB by default. */
+  /** Bytes [256 MiB]. */
   maxBytes?: number | undefined
-  /** Whether a session continues beyond the bound, unrecorded. */
+  /** Whether a session continues beyond the limit, unrecorded. */
   continuesUnrecorded?: boolean | undefined
 }
 
@@ -42,11 +45,14 @@ interface Pending {
 
 const lineEnd = Buffer.from(']\n')
 
-/** The asciicast of one terminal (asciicast v2), appended as it happens: at any moment it is whole lines, and one torn at most. */
+/**
+ * The asciicast v2 of one terminal, appended live: at any time it consists of whole lines and at most one
+ * torn line.
+ */
 export class Recording {
-  /** The last output that is stored; what came after the bound counts as if it were. */
+  /** Sequence of the last stored output; output beyond the limit counts as stored. */
   written: number
-  /** Whole lines that are stored, in bytes. */
+  /** Bytes of stored whole lines. */
   bytes: number
   #seconds: number
   #last: number
@@ -74,7 +80,7 @@ export class Recording {
     this.#opened = open((error) => this.#fail(error))
   }
 
-  /** A new one; its header is durable when this resolves. */
+  /** Creates a recording; resolves when its header is durable. */
   static async create(
     recordings: Pick<Recordings, 'create'>,
     id: string,
@@ -88,7 +94,10 @@ export class Recording {
     return recording
   }
 
-  /** Continues one that an earlier process left open, after its last whole event; `output` hears all outputs in it. */
+  /**
+   * Continues a recording left open by an earlier process, after its last whole event; `output` gets each
+   * output in it.
+   */
   static async takeUp(
     recordings: Pick<Recordings, 'content' | 'reopen'>,
     id: string,
@@ -101,9 +110,12 @@ export class Recording {
     return { recording, size }
   }
 
-  /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the terminal's start. */
+  /**
+   * Appends one frame of output. `json` is its JSON text in UTF-8; `seconds` counts from the terminal's
+   * start.
+   */
   output(seconds: number, sequence: number, json: Uint8Array): void {
-    // The place of an output among the others is its sequence; only where some are missing it has to be said.
+    // Sequences are implicit; a marker is needed only after a gap.
     if (sequence !== this.#last + 1)
       this.#event(seconds, 'm', Buffer.from(JSON.stringify(`sequence ${sequence}`)), this.#last)
     this.#last = sequence
@@ -114,12 +126,12 @@ export class Recording {
     this.#event(seconds, 'r', Buffer.from(JSON.stringify(`${cols}x${rows}`)), this.#last)
   }
 
-  /** Whether its session has to end: what comes now would be shown and not recorded. */
+  /** Whether the session must end, because further output would not be recorded. */
   get endsSession(): boolean {
     return this.#isFull && this.#options.continuesUnrecorded !== true
   }
 
-  /** Writes all that is waiting, and makes it last. */
+  /** Flushes pending events and makes the recording durable. */
   async end(): Promise<void> {
     await this.#writing
     await (await this.#opened).end()
@@ -127,7 +139,7 @@ export class Recording {
 
   #event(seconds: number, code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): void {
     if (this.#hasFailed) return
-    // Time never goes back in a recording, whatever the clock did over a restart.
+    // Time in a recording never goes back, whatever the clock did over a restart.
     this.#seconds = Math.max(this.#seconds, seconds)
     if (this.#isFull) {
       this.written = sequence
@@ -185,7 +197,7 @@ export class Recording {
   }
 }
 
-/** Begins the recording of a terminal. Errors: `unavailable` where it can't be written. */
+/** Starts the recording of a terminal. Errors: `unavailable` if it cannot be written. */
 export async function beginRecording(
   recordings: Recordings,
   record: TerminalRecord,
@@ -204,10 +216,10 @@ export async function beginRecording(
   try {
     return await Recording.create(recordings, id, header, options)
   } catch (cause) {
-    log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
+    log.error({ err: cause, sessionId: id }, 'a recording could not be started')
     throw new RsmError(
       'unavailable',
-      'The recording of the session cannot be written, and none is opened unrecorded',
+      'The recording of the session cannot be written, and unrecorded sessions are not allowed',
       { cause, retryAfter: 30 },
     )
   }
@@ -215,9 +227,9 @@ export async function beginRecording(
 
 /** State of a recording that was not ended. */
 interface Recorded {
-  /** Where it goes on: bytes of its whole lines, seconds of its last event, and the last output's sequence. */
+  /** Where to continue: bytes of whole lines, seconds of the last event, sequence of the last output. */
   state: { bytes: number; seconds: number; sequence: number; isFull: boolean }
-  /** The last size, where one was recorded. */
+  /** Last recorded size, or null. */
   size: { cols: number; rows: number } | null
 }
 
@@ -226,7 +238,9 @@ const sizeText = /^"(\d+)x(\d+)"$/
 const sequenceText = /^"sequence (\d+)"$/
 const newline = 10
 
-/** Reads a recording as a crash may have left it, and tells `output` of each output in it. The first line is the header. */
+/**
+ * Reads a recording, possibly torn by a crash; passes each output to `output`. The first line is the header.
+ */
 export async function readRecorded(
   content: AsyncIterable<Buffer>,
   output: (sequence: number, json: string) => void,
@@ -251,7 +265,7 @@ export async function readRecorded(
   return { state, size }
 }
 
-/** Lines that a newline ends, with the offset after it. */
+/** Yields lines that end with a newline, and the offset after each. */
 async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<{ line: Buffer; end: number }> {
   let rest: Buffer = Buffer.alloc(0)
   let offset = 0

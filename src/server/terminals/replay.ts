@@ -1,4 +1,4 @@
-/** One frame of output, as it goes to recording and client: its text as JSON, in UTF-8. */
+/** One frame of output; `json` is its JSON text in UTF-8. */
 interface Chunk {
   readonly sequence: number
   readonly json: Uint8Array
@@ -7,26 +7,26 @@ interface Chunk {
   readonly characters: number
 }
 
-/** What a frame costs beside its text: programs that write single characters must not make the buffer grow past its bound. */
+/** Cost of a frame beside its text, so that programs that write single characters cannot exceed the limit. */
 const overhead = 100
 
-/** An agent pauses at 256 KiB of its PTY; one that sends so much without an acknowledgement keeps to nothing … */
+/** Limit of kept characters. An agent pauses at 256 KiB of its PTY, so one that gets here ignores acknowledgements. */
 const mostCharacters = 4 * 1024 * 1024
-/** … nor does one that sends more frames than there are bytes in that. */
+/** Limit of kept frames, for the same reason. */
 const mostFrames = 512 * 1024
 
-/** The last output of a terminal, in order: what a client that returns has missed, and what a new one begins with. */
+/** The latest output of a terminal, in order: replayed to clients that reconnect or attach. */
 export class Replay {
-  /** The last sequence that came; -1 before any. */
+  /** Sequence of the last output; -1 before any. */
   last = -1
   bytes = 0
   #chunks: Chunk[] = []
-  /** Chunks before this index are dropped; the array is cut now and then. */
+  /** Index of the first kept chunk; earlier ones are cut off in batches. */
   #head = 0
   #characters = 0
 
   push(sequence: number, json: Uint8Array, characters: number): void {
-    // Frames that are missing had a character at least.
+    // Count at least one character for each missing frame.
     if (this.last >= 0 || sequence > 0) this.#characters += sequence - this.last - 1
     const chunk = { sequence, json: compact(json), at: this.#characters, characters }
     this.#chunks.push(chunk)
@@ -35,18 +35,18 @@ export class Replay {
     this.bytes += sizeOf(chunk)
   }
 
-  /** Whether more is kept than an agent sends that pauses when it has to. */
+  /** Whether more is kept than a well-behaved agent sends before it pauses. */
   get isExcessive(): boolean {
     const characters = this.#characters - (this.first?.at ?? this.#characters)
     return characters > mostCharacters || this.#chunks.length - this.#head > mostFrames
   }
 
-  /** The oldest output that is kept; undefined where there is none. */
+  /** Oldest kept output; undefined if none. */
   get first(): Chunk | undefined {
     return this.#chunks[this.#head]
   }
 
-  /** The output that follows this sequence, or the oldest that is kept after it. */
+  /** The output after this sequence, or the oldest kept one after it. */
   after(sequence: number): Chunk | undefined {
     if (sequence >= this.last) return undefined
     let low = this.#head
@@ -59,14 +59,14 @@ export class Replay {
     return this.#chunks[low]
   }
 
-  /** Characters that follow this sequence and are kept no longer: at least so many. */
+  /** Lower bound of the characters after this sequence that are no longer kept. */
   omittedAfter(sequence: number): number {
     const next = this.after(sequence)
     if (next === undefined || next.sequence === sequence + 1) return 0
     return sequence < 0 ? next.at : next.sequence - sequence - 1
   }
 
-  /** Drops the oldest output up to this sequence, as far as more than so many bytes are kept. */
+  /** Drops the oldest output up to this sequence while more than `bytes` are kept. */
   trim(upTo: number, bytes: number): void {
     for (let first = this.first; first && this.bytes > bytes && first.sequence <= upTo; first = this.first) {
       this.bytes -= sizeOf(first)
@@ -80,24 +80,30 @@ export class Replay {
 
 export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
 
-/** A short part of what a socket has read would keep all of that in memory. */
+/** Copies a small part of a socket's read buffer, which would otherwise stay in memory. */
 const compact = (json: Uint8Array): Uint8Array =>
   json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
 
-/** Bytes of seen output that are kept for a client that starts again, as a browser does that reloads. */
+/** Bytes of delivered output kept for a client that starts over, as a reloaded browser does. */
 const keptBytes = 256 * 1024
 
-/** How far the output of a terminal has come: from its host, to its client, and acknowledged to its agent. */
+/**
+ * Progress of a terminal's output: received from the host, delivered to the client, acknowledged to the
+ * agent.
+ */
 export class Progress {
-  /** The last output that its agent was told of over its present link. */
+  /** Last output acknowledged to the agent over its current link. */
   acknowledged = -1
-  /** The last output that a client has acknowledged, or that was written to it. */
+  /** Last output that any client acknowledged or that was written to it. */
   #delivered = -1
-  /** `#delivered` of the current client alone, or of the last one: one that started again may be behind. */
+  /** The same for the current or last client only, which may be behind if it started over. */
   #needed = -1
-  /** The newest output that a client may have had from an earlier process: as many as its agent has counted, once that is known. */
+  /**
+   * Newest output that a client may have from an earlier process; unbounded until the agent reports its
+   * count.
+   */
   #hostHas: number
-  /** After a restart it may not be known what came before. */
+  /** After a restart, earlier output may be unknown. */
   #mayMiss: boolean
   readonly #replay: Replay
 
@@ -108,7 +114,7 @@ export class Progress {
     this.#hostHas = isWhole ? -1 : Number.POSITIVE_INFINITY
   }
 
-  /** No client can have been sent what follows this. */
+  /** Newest output that a client can have been sent. */
   get newest(): number {
     return Math.max(this.#replay.last, this.#hostHas)
   }
@@ -117,10 +123,10 @@ export class Progress {
     return this.#delivered
   }
 
-  /** Whether the output that comes now is new, was sent again, or has lost what goes before it. */
+  /** Whether incoming output is new, repeated, or follows a gap. */
   arrived(sequence: number): 'next' | 'again' | 'gap' {
     if (sequence <= this.#replay.last) {
-      // It was sent again, so its acknowledgement was lost.
+      // The agent resent it, so its acknowledgement was lost.
       this.acknowledged = -1
       return 'again'
     }
@@ -129,20 +135,23 @@ export class Progress {
     return 'next'
   }
 
-  /** The present client has shown so much. */
+  /** The current client has shown output up to here. */
   advance(sequence: number): void {
     this.#needed = sequence
     this.#delivered = Math.max(this.#delivered, sequence)
   }
 
-  /** Its agent has counted so much: nobody has seen more, who attached while that was not known. */
+  /** Clamps client positions to the agent's output count. */
   bound(counted: number): void {
     this.#hostHas = Math.min(this.#hostHas, counted)
     this.#delivered = Math.min(this.#delivered, this.newest)
     this.#needed = Math.min(this.#needed, this.newest)
   }
 
-  /** Up to where nobody needs the agent any more, with so much in the recording; of that, what no client needs is dropped. */
+  /**
+   * Newest output that may be acknowledged to the agent, given the last recorded one; drops output that
+   * clients no longer need.
+   */
   settled(recorded: number): number {
     const upTo = Math.min(this.#replay.last, recorded, this.#delivered)
     this.#replay.trim(Math.min(upTo, this.#needed), keptBytes)

@@ -6,7 +6,7 @@ import type { Store } from '../storage/ports/store.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 
 const day = 24 * 3600_000
-/** Removals of one transaction, so that no sweep holds up others' writes. */
+/** Removals per transaction, so that a sweep does not block other writes for long. */
 const atOnce = 200
 
 interface Kept {
@@ -15,17 +15,17 @@ interface Kept {
   agreed: { age(): Age }
   clock: Clock
   log: Log
-  /** 0 = for good. */
+  /** 0 = forever. */
   days: number
 }
 
-/** How long ended terminals are kept, with their recordings. */
+/** Retention of ended terminals and their recordings. */
 export interface TerminalRetention {
-  /** 0 = for good. */
+  /** 0 = forever. */
   readonly days: number
-  /** What a sweep would remove just now; bytes are those of recordings. */
+  /** Predicts what a sweep would remove now; `bytes` are those of recordings. */
   plan(): Promise<{ sessions: number; bytes: number }>
-  /** Removes those that are past it; answers how many. */
+  /** Removes expired terminals; returns their number. */
   sweep(): Promise<number>
 }
 
@@ -37,9 +37,12 @@ export function createTerminalRetention({
   log,
   days,
 }: Kept): TerminalRetention {
-  /** Recordings of terminals that are not in the store: a former process ended between the two, or it is another store. */
+  /**
+   * Recordings without a terminal in the store: a process died between the two writes, or it is another
+   * store.
+   */
   async function moveOrphansAside(age: Age): Promise<void> {
-    // One that is young may belong to a terminal whose record is on its way.
+    // A new recording may belong to a terminal whose record is not written yet.
     const old = (await recordings.list()).filter(({ changedAt }) => age(changedAt) > day).map(({ id }) => id)
     const terminals = await store.getMany('terminals', old)
     const orphans = old.filter((_, index) => !terminals[index])

@@ -12,29 +12,29 @@ interface SavingDependencies {
   log: Log
 }
 
-/** Brings what becomes of terminals to the store, again and again until it takes it. */
+/** Writes changes of terminals to the store, retrying until they are stored. */
 export class Saving {
   readonly #deps: SavingDependencies
   readonly #unsaved = new Set<LiveTerminal>()
   readonly #ending = new Map<string, Promise<void>>()
-  /** Those that have ended and whose record does not say so yet. */
+  /** Terminals that ended, but not yet in the store. */
   readonly #closing = new Map<string, LiveTerminal>()
 
   constructor(deps: SavingDependencies) {
     this.#deps = deps
   }
 
-  /** Its record has changed; it goes out with the next sweep. */
+  /** Marks a record as changed; the next sweep stores it. */
   changed(terminal: LiveTerminal): void {
     this.#unsaved.add(terminal)
   }
 
-  /** It is another server's from here on. */
+  /** Forgets a terminal that another server took over. */
   forget(terminal: LiveTerminal): void {
     this.#unsaved.delete(terminal)
   }
 
-  /** It has ended, as its record says. */
+  /** Stores the end of a terminal. */
   ended(terminal: LiveTerminal): void {
     const { id } = terminal.record
     this.#ending.set(
@@ -44,12 +44,12 @@ export class Saving {
     this.#closing.set(id, terminal)
   }
 
-  /** One that has ended, until the store has that. */
+  /** A terminal that ended, but not yet in the store. */
   closing(id: string): LiveTerminal | undefined {
     return this.#closing.get(id)
   }
 
-  /** Resolves when the end of a terminal is on disk, or refused. */
+  /** Resolves when the end of a terminal is durable, or its write failed. */
   async settled(id: string): Promise<void> {
     await this.#ending.get(id)
   }
@@ -83,11 +83,11 @@ export class Saving {
     if (await this.#isElsewhere(terminal)) return
     try {
       await store.transact(async (tx) => {
-        // One that ended elsewhere while this server was away, and that nobody owns any more, stays as it ended.
+        // Keep an end stored by another server while this one was disconnected.
         if ((await tx.get('terminals', record.id))?.status !== 'CLOSED') tx.put('terminals', record)
       })
     } catch (error) {
-      log.warn({ err: error, sessionId: record.id }, 'a terminal session could not be written down')
+      log.warn({ err: error, sessionId: record.id }, 'a terminal session could not be stored')
       return
     }
     if (terminal.record === record) this.#unsaved.delete(terminal)
@@ -97,10 +97,10 @@ export class Saving {
     if (terminal.hasLeftHost) terminal.host.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
   }
 
-  /** Whether another server goes on with it, as this one was away for too long: nothing of it is to be saved here. */
+  /** Whether another server took the session over; then nothing is saved here. */
   async #isElsewhere({ record: { id } }: LiveTerminal): Promise<boolean> {
     const { ownership, member, log } = this.#deps
-    // Who can not be asked can not be saved to either, and is tried again.
+    // If ownership is unknown, the save fails too and is retried.
     const owner = await ownership.owner(id).catch(() => null)
     if (owner === null || owner.epoch === member.epoch) return false
     log.info({ sessionId: id, server: owner.name }, 'a terminal session continues on another server')
@@ -114,6 +114,6 @@ export class Saving {
     const { ownership, member, log } = this.#deps
     await ownership
       .release(member, [id])
-      .catch((error: unknown) => log.warn({ err: error, sessionId: id }, 'a session could not be let go'))
+      .catch((error: unknown) => log.warn({ err: error, sessionId: id }, 'a session could not be released'))
   }
 }

@@ -6,14 +6,14 @@ import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended, howEnded } from './terminal-end.ts'
 
-/** The terminals that this server has. */
+/** The terminals on this server. */
 export function createSite(state: TerminalsState): TerminalSite {
   const { terminals, openings, saving, facts } = state
 
   const attachable = (id: string): LiveTerminal | undefined =>
     openings.has(id) ? undefined : terminals.get(id)
 
-  /** Why nobody attaches to it here. */
+  /** Why a client cannot attach to it here. */
   async function whyNot(id: string): Promise<RsmError> {
     const record = saving.closing(id)?.record ?? (await state.store.get('terminals', id))
     if (record?.status === 'OPEN') return elsewhere(id)
@@ -25,7 +25,7 @@ export function createSite(state: TerminalsState): TerminalSite {
     has: async (id) => terminals.has(id) || saving.closing(id) !== undefined,
     async isAttachable(id) {
       if (terminals.has(id)) return !openings.has(id)
-      // Of a server that is gone: whoever attaches here has it taken up.
+      // The server of an orphaned session is gone: attaching here adopts it.
       const record = await state.store.get('terminals', id)
       return record !== undefined && (record.status === 'OPEN' || isAwaited(state, record))
     },
@@ -39,10 +39,10 @@ export function createSite(state: TerminalsState): TerminalSite {
     attach(id, client, options) {
       const { caller, ip } = client
       const terminal = attachable(id)
-      // It was expected here a moment ago: whoever asks again is told where it is, or how it has ended.
+      // `expect` found it a moment ago; a retry learns where it is, or how it ended.
       if (!terminal) throw elsewhere(id)
       if (options.watch) return terminal.watch(client, options.after)
-      // It hangs on the token of whoever uses it now.
+      // The session depends on the token of its current client.
       if (terminal.record.tokenId !== caller.tokenId && !terminal.end) {
         terminal.record = { ...terminal.record, tokenId: caller.tokenId }
         saving.changed(terminal)
@@ -56,7 +56,7 @@ export function createSite(state: TerminalsState): TerminalSite {
       terminal?.finish(ended(reason))
       await saving.settled(id)
       if (saving.closing(id))
-        throw new RsmError('unavailable', `The end of session ${id} could not be written down yet`, {
+        throw new RsmError('unavailable', `The end of session ${id} could not be stored yet`, {
           retryAfter: 5,
         })
     },

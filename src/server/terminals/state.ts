@@ -12,10 +12,9 @@ import type { Saving } from './saving.ts'
 import type { LiveTerminal, TerminalEvents } from './terminal.ts'
 
 export interface TerminalsDependencies {
-  /** The server whose terminals these are. */
   member: Member
   links: Pick<Links, 'holder'>
-  /** A session is owned as a task is: by the server that has it, and by nobody else while that lives. */
+  /** A session has one owner, as a task has: the server that has it, as long as that lives. */
   ownership: Pick<Ownership, 'claim' | 'release' | 'owner' | 'holds'>
   /** Null if no other server shares the store. */
   relay: Relay | null
@@ -26,29 +25,29 @@ export interface TerminalsDependencies {
   recordings: Recordings
   clock: Clock
   log: Log
-  /** Whether terminals are recorded; true by default. */
+  /** Whether terminals are recorded [true]. */
   record?: boolean
-  /** How much of a session is recorded, and what happens to it then. */
+  /** Limit of recordings, and what happens to the session then. */
   recordingBound?: RecordingBound
-  /** Seconds without data in either direction after which a terminal ends, 0 for none; 3600 by default. */
+  /** Seconds without data in either direction after which a terminal ends; 0 for none [3600]. */
   idleLimit?: number
 }
 
-/** What the parts of the terminals share. */
+/** State shared by the parts of this folder. */
 export interface TerminalsState extends TerminalsDependencies {
-  /** Those that are open, and those whose client has not heard the end. */
+  /** Open terminals, and ended ones whose client has not been told. */
   readonly terminals: Map<string, LiveTerminal>
-  /** Those that were let go here, with the monotonic milliseconds of that: nobody comes back for them. */
+  /** Sessions that are done here, with the monotonic milliseconds of that: their clients do not return. */
   readonly handedOver: Map<string, number>
-  /** Those that are given to another server just now: this one must not take them up again. */
+  /** Sessions being handed over to another server; must not be adopted again here. */
   readonly leaving: Set<string>
-  /** Those that are taken up just now. */
+  /** Adoptions in progress. */
   readonly adopting: Map<string, Promise<LiveTerminal | null>>
-  /** Those whose host has not opened them yet: how to go on. */
+  /** Callbacks of terminals that their host has not opened yet. */
   readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
-  /** Records of terminals that were never opened, and that the store has not let go yet. */
+  /** Records of terminals that were never opened, still to be removed from the store. */
   readonly unremoved: Set<string>
-  /** The present link of each host. */
+  /** Current link of each host. */
   readonly agents: Map<number, AgentLink>
   readonly saving: Saving
   readonly events: TerminalEvents

@@ -10,7 +10,7 @@ import { ended } from './terminal-end.ts'
 
 const sweepInterval = 500
 
-/** Ends terminals whose time or token is over, and writes down what the store had refused, until it is stopped. */
+/** Ends terminals that timed out or lost their token, and retries failed writes, until stopped. */
 export function startSweep(state: TerminalsState, idleLimit: number): { stop(): Promise<void> } {
   const { store, hints, clock, log, terminals, handedOver, openings, saving } = state
   const tokens = createTokenWatch(store, clock)
@@ -41,7 +41,7 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
   )
 
   const endForToken = (terminal: LiveTerminal) =>
-    terminal.finish(ended('the login that it hangs on has ended'), closeCodes.revoked)
+    terminal.finish(ended('its login has ended'), closeCodes.revoked)
   const unsubscribe = [
     hints.subscribe('tokenEnded', null, ({ id: tokenId }) => {
       for (const terminal of terminals.values()) {
@@ -64,16 +64,16 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
   }
 }
 
-/** Keeps the tokens that terminals hang on in use as long as those are used, and tells of those that have ended. */
+/** Watches the tokens of terminals, and marks them as used while input arrives. */
 interface TokenWatch {
-  /** Whether the terminal's token still lives. */
+  /** Whether the terminal's token is valid. */
   isAuthorized(terminal: LiveTerminal): Promise<boolean>
-  /** Whether this token still lives. */
+  /** Whether this token is valid. */
   lives(tokenId: number): Promise<boolean>
 }
 
 function createTokenWatch(store: Store, clock: Clock): TokenWatch {
-  /** Until when it was active when its token was last noted as used; monotonic. */
+  /** The last input already noted as use of the token; monotonic milliseconds. */
   const noted = new WeakMap<LiveTerminal, number>()
   async function lives(tokenId: number): Promise<boolean> {
     const token = await store.get('tokens', tokenId)
@@ -85,7 +85,7 @@ function createTokenWatch(store: Store, clock: Clock): TokenWatch {
     async isAuthorized(terminal) {
       const { tokenId } = terminal.record
       if (!(await lives(tokenId))) return false
-      // What is typed counts as a request does; what only runs does not.
+      // Input counts as use of the token; output does not.
       if (terminal.lastInput > (noted.get(terminal) ?? 0)) {
         noted.set(terminal, terminal.lastInput)
         await noteUse(store, tokenId, clock.now())

@@ -1,26 +1,25 @@
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 
-/** How a terminal ended; `reason` is a sentence where the shell did not end by itself. */
+/** How a terminal ended; `reason` is a sentence unless the shell ended on its own. */
 export interface TerminalEnd {
   readonly exitCode: number | null
   readonly signal: string | null
   readonly reason: string | null
 }
 
-/** An end that is not the shell's own. */
+/** An end not caused by the shell. */
 export const ended = (reason: string): TerminalEnd => ({ exitCode: null, signal: null, reason })
 
-/** Not by its program: whoever is away then need not come back for it. */
+/** Whether something other than its program ended it: disconnected clients need not return. */
 export const isCutShort = ({ exitCode, signal }: TerminalEnd): boolean => exitCode === null && signal === null
 
-/** How it ended, for whoever asks for more of it. */
 export const howEnded = ({ exitCode, signal, reason }: TerminalEnd): string =>
   reason ?? (signal === null ? `exit code ${exitCode}` : signal)
 
-/** What the sockets of those who show it are closed with. */
+/** Reason for closing the sockets of its clients. */
 export const saysOf = (end: TerminalEnd | null): string => end?.reason ?? 'the session ended'
 
-/** Monotonic milliseconds: since when client and agent are away, and when there was data last. */
+/** Monotonic milliseconds since when client and agent are disconnected, and of the last data. */
 interface Since {
   readonly client: number | null
   readonly agent: number | null

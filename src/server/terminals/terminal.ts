@@ -14,27 +14,26 @@ import { ended, isCutShort, overdue, saysOf, type TerminalEnd } from './terminal
 import { ClientStream, greet, Watchers } from './watchers.ts'
 
 /**
- * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may
- * not have seen, each byte of it written as six.
+ * Bytes kept of output recorded by an earlier process. Covers everything an agent sends before it pauses,
+ * which clients may have missed, even if each byte is escaped as six.
  */
 const recalledBytes = 2 * 1024 * 1024
 
-const recordingFull = ended('its recording is full, and no session continues unrecorded')
+const recordingFull = ended('its recording is full, and unrecorded sessions are not allowed')
 
-/** What a terminal tells its registry. */
+/** Events of a terminal for its registry. */
 export interface TerminalEvents {
   /** Sends a signed TERMINAL_OPEN. */
   reopen(terminal: LiveTerminal, link: AgentLink, after: number): void
-  /** It has ended; called once. */
+  /** It ended; called once. */
   ended(terminal: LiveTerminal, end: TerminalEnd): void
-  /** It has ended, and its client has heard so or will never: nothing is left to do. */
+  /** It ended, and its client knows so or will not return. */
   done(terminal: LiveTerminal): void
   watched(terminal: LiveTerminal, client: TerminalClient): void
-  /** Its size has changed. */
   resized(terminal: LiveTerminal): void
 }
 
-/** A terminal that is not over: output on its way from the agent to recording and client, and who is away. */
+/** A live terminal: moves output from the agent to recording and clients, and tracks who is disconnected. */
 export class LiveTerminal {
   record: TerminalRecord
   readonly replay: Replay = new Replay()
@@ -42,9 +41,9 @@ export class LiveTerminal {
   readonly host: HostEnd
   recording: Recording | null = null
   end: TerminalEnd | null = null
-  /** Whether its agent has said that it has ended. */
+  /** Whether its agent reported the end. */
   hasLeftHost = false
-  /** Monotonic milliseconds; 0 before anything was typed. */
+  /** Monotonic milliseconds; 0 before any input. */
   lastInput = 0
   /** Monotonic milliseconds of the last data in either direction. */
   lastActivity: number
@@ -56,7 +55,7 @@ export class LiveTerminal {
   readonly #clock: Clock
   readonly #events: TerminalEvents
 
-  /** `link` is null for one that a former process opened. */
+  /** `link` is null for a terminal that an earlier process opened. */
   constructor(record: TerminalRecord, link: AgentLink | null, clock: Clock, events: TerminalEvents) {
     const now = clock.monotonic()
     this.record = record
@@ -74,7 +73,7 @@ export class LiveTerminal {
 
   readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
 
-  /** `given` is its sequence, where the agent counts; `text` is `data` as JSON, where it came so. */
+  /** `given` is the sequence, if the agent counts; `text` is `data` as JSON, if it came as JSON. */
   output(data: string, given: number | undefined, text?: Uint8Array): void {
     const { replay } = this
     const sequence = given ?? replay.last + 1
@@ -93,13 +92,13 @@ export class LiveTerminal {
     if (replay.isExcessive) this.finish(ended('the agent of the host sends more than was asked for'))
   }
 
-  /** Output that a former process has recorded. */
+  /** Restores output recorded by an earlier process. */
   recall(sequence: number, json: string): void {
     this.replay.push(sequence, Buffer.from(json), (JSON.parse(json) as string).length)
     this.replay.trim(sequence, recalledBytes)
   }
 
-  /** The recording has more in its file, or a client has shown more. */
+  /** More of the recording is stored, or a client has shown more. */
   moved(): void {
     if (this.#stream) this.#progress.advance(this.#stream.delivered)
     this.#pump()
@@ -112,7 +111,7 @@ export class LiveTerminal {
     const stream = this.#stream
     if (!this.end || !stream || stream.cursor < this.replay.last) return
     if (!stream.client.acknowledges || isCutShort(this.end)) return this.#closeClients(1000)
-    // What was sent may have gone into a connection that is dead: the terminal waits for who has not answered.
+    // The socket may be dead, so wait for the client's acknowledgement.
     this.#sendClosed(stream)
     if (stream.delivered >= this.replay.last) stream.client.close(1000, saysOf(this.end))
   }
@@ -124,21 +123,21 @@ export class LiveTerminal {
     if (this.host.acknowledge(this.record.id, upTo)) progress.acknowledged = upTo
   }
 
-  /** The host's agent has it, and a link. */
+  /** The host's agent is linked and has the session. */
   linked(link: AgentLink): void {
     const wasAway = this.host.awaySince !== null
     this.#progress.acknowledged = -1
     this.#progress.bound(this.host.linked(link, this.record))
     this.#stream?.bound(this.#progress.newest)
-    // What stands in memory alone would be lost with this process.
+    // Ask again for output that is in memory only, because it would be lost with this process.
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
     this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
     if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
   }
 
   /**
-   * The agent has believed that it is asked by its server, and takes input over this link, marked where it gave a key;
-   * false for one that is none.
+   * The agent accepted the TERMINAL_OPEN and takes input over this link, with MACs if it gave a key. Returns
+   * false for an invalid key.
    */
   taken(agentKey?: string, typed?: TypedCount): boolean {
     try {
@@ -163,11 +162,11 @@ export class LiveTerminal {
       throw new RsmError('invalid', `after is ${after}, and the newest output is ${newest}`)
   }
 
-  /** `after` is null for a client that has nothing, and wants what is kept. */
+  /** `after` is null for a client without output, which gets everything kept. */
   attach(client: TerminalClient, after: number | null): Attachment {
     const previous = this.#stream
     this.#clientAwaySince = null
-    // What others than ours have not been written yet is all that they miss.
+    // A client that does not acknowledge misses only output that was never written to one.
     const { newest, delivered } = this.#progress
     const from = Math.min(newest, after ?? (client.acknowledges ? -1 : delivered))
     const stream = new ClientStream(client, from, false, () => {
@@ -181,11 +180,11 @@ export class LiveTerminal {
     return this.#attachment(stream)
   }
 
-  /** Lets someone read along; its user is told. */
+  /** Adds a watcher and tells the session's user. */
   watch(client: TerminalClient, after: number | null): Attachment {
     const from = after ?? -1
     const stream = this.watchers.add(client, from)
-    if (!stream) throw new RsmError('conflict', 'Enough others read along at this session')
+    if (!stream) throw new RsmError('conflict', 'Too many clients read along at this session')
     greet(client, this, { from, watching: true })
     this.#notice('watched', `${client.caller.username} reads along`)
     this.#events.watched(this, client)
@@ -232,7 +231,7 @@ export class LiveTerminal {
     this.#events.resized(this)
   }
 
-  /** Its recording comes near its bound. */
+  /** Tells the user that the recording nears its limit. */
   warn(message: string): void {
     this.#notice('recording-full', message)
   }
@@ -241,21 +240,21 @@ export class LiveTerminal {
     this.#stream?.client.notify({ sessionId: this.record.id, kind, message })
   }
 
-  /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
+  /** Why it must end now, or null. `idleLimit` in milliseconds, 0 for none. */
   overdue(now: number, idleLimit: number): TerminalEnd | null {
     if (this.end) return null
     const [client, agent] = [this.#clientAwaySince, this.host.awaySince]
     return overdue({ client, agent, active: this.lastActivity }, now, idleLimit)
   }
 
-  /** Gives up a client that has not come or not read to the end, long after that. */
+  /** Gives up an ended terminal whose client did not return or did not read everything in time. */
   forget(now: number): void {
     if (now - Math.max(this.#endedAt, this.#clientAwaySince ?? 0) > reattachWindow) this.#closeClients(1000)
   }
 
   /**
-   * Ends it. A client that is to come back, or has not read all yet, is told when it has everything; with `code` it is
-   * told at once, and its socket closed so.
+   * Ends the terminal. A client that may return or is still reading learns so once it has all output; with `code`
+   * at once, and its socket closes with that code.
    */
   finish(end: TerminalEnd, code?: number): void {
     if (this.end) return
@@ -267,7 +266,7 @@ export class LiveTerminal {
     else this.#pump()
   }
 
-  /** It has ended before this server had it: its client is told when it has everything. */
+  /** Marks a terminal that ended on another server; its client learns so once it has all output. */
   hadEnded(end: TerminalEnd): void {
     this.end = end
     this.#endedAt = this.#clock.monotonic()
@@ -293,7 +292,7 @@ export class LiveTerminal {
     return { sessionId: this.record.id, ...(this.end ?? ended('the session ended')) }
   }
 
-  /** Closes the sockets of its clients, who come back: the terminal goes on without this server. */
+  /** Closes the sockets of its clients, which reconnect: the terminal continues without this server. */
   suspend(why: string): void {
     const client = this.#stream?.client
     this.#stream = null

@@ -12,13 +12,16 @@ import { startSweep } from './sweep.ts'
 import type { LiveTerminal, TerminalEvents } from './terminal.ts'
 import { ended, type TerminalEnd } from './terminal-end.ts'
 
-/** Owns the terminals that are open: agents on one side, recordings and clients on the other (contract §7). */
+/** Owns the open terminals: agents on one side, recordings and clients on the other (contract §7). */
 export interface Terminals extends HostSide {
-  /** Takes up the terminals that a former process left open, or a server that is gone. */
+  /** Adopts terminals left open by an earlier process or a dead server. */
   recover(): Promise<void>
-  /** Opens one where the agent of its host is linked; resolves when the host has. `conflict` says why it has not. */
+  /**
+   * Opens a terminal on the server of its host's link; resolves when the host has opened it. Throws
+   * `conflict` with the reason if it cannot.
+   */
   open(terminal: NewTerminal): Promise<void>
-  /** Where a terminal is: here, or with another server. One that nobody has is asked for here. */
+  /** The site of a session: this server or another; this one if no server has it. */
   site(sessionId: string): Promise<TerminalSite>
   load(): { open: number }
   /** Closes recordings and sockets; the terminals stay open for the next process. */
@@ -38,7 +41,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       const opening = state.openings.get(id)
       if (opening) return opening.reject(new RsmError('conflict', end.reason ?? 'The session has ended'))
       terminal.record = { ...record, ...end, status: 'CLOSED', endedAt: isoTime(clock.now()) }
-      // The agent that has ended it lets it go once that is on disk; any other is told to end it now.
+      // An agent that reported the end releases it once that is durable; any other must end it now.
       if (!terminal.hasLeftHost) terminal.host.link?.send('TERMINAL_CLOSE', { sessionId: id })
       saving.ended(terminal)
     },
@@ -70,7 +73,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
         failed(error) {
           log.error({ err: error, sessionId: id }, 'a recording could not be written')
           const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
-          const reason = `its recording could not be written (${why}), and no session continues unrecorded`
+          const reason = `its recording could not be written (${why}), and unrecorded sessions are not allowed`
           void endHere(id, ended(reason))
         },
         nearsBound() {
@@ -86,7 +89,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       },
     }),
   }
-  /** Where another server has reopened the recording it goes on there. */
+  /** If another server reopened the recording, the session continues there. */
   async function endHere(id: string, end: TerminalEnd): Promise<void> {
     const terminal = await kept(state, id).catch(() => terminals.get(id))
     terminal?.finish(end)

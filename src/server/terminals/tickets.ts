@@ -4,11 +4,11 @@ import { sha256 } from '../../disk/digest.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { ShortLived } from '../storage/ports/short-lived.ts'
 
-/** A ticket lets its bearer in once, within so many milliseconds (contract §7). */
+/** Milliseconds. A ticket is valid once (contract §7). */
 const life = 30_000
 const prefix = 'rsm_tkt_'
 
-/** What a ticket stands for: this user, at this terminal. */
+/** The user and terminal that a ticket admits. */
 export interface Admission {
   readonly sessionId: string
   readonly caller: UserCaller
@@ -17,11 +17,11 @@ export interface Admission {
 
 export interface Tickets {
   issue(admission: Admission): Promise<{ ticket: string; expiresAt: string }>
-  /** What it stands for, this once; undefined for one that is unknown, was used, or is too old. */
+  /** Consumes a ticket; undefined if it is unknown, used or expired. */
   redeem(ticket: string): Promise<Admission | undefined>
 }
 
-/** Kept as hashes only. */
+/** Stores hashes only. */
 export function createTickets(shortLived: ShortLived, clock: Clock): Tickets {
   return {
     async issue(admission) {

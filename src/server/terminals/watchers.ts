@@ -6,10 +6,10 @@ import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { InputQueue } from './input-queue.ts'
 import { type Replay, sizeOf } from './replay.ts'
 
-/** Watchers of one terminal: each costs a socket and its buffers. */
+/** Watchers per terminal: each costs a socket and its buffers. */
 const maxWatchers = 20
 
-/** The clients that read along at one terminal: they type nothing, and hold nothing up. */
+/** Clients that watch a terminal: they cannot type, and never block it. */
 export class Watchers {
   readonly #streams = new Set<ClientStream>()
   readonly #replay: Replay
@@ -28,7 +28,7 @@ export class Watchers {
     return [...this.#streams].map(({ client }) => client.caller)
   }
 
-  /** Null when there are too many. */
+  /** Null if the limit is reached. */
   add(client: TerminalClient, after: number): ClientStream | null {
     if (this.#streams.size >= maxWatchers) return null
     const stream = new ClientStream(client, after, true, () => {
@@ -40,7 +40,7 @@ export class Watchers {
 
   attachment(stream: ClientStream): Attachment {
     const { client } = stream
-    const message = 'you only read along: nothing that you type goes to the session'
+    const message = 'you are reading along: your input is not sent to the session'
     return {
       input: (_data, refId) => client.send('ERROR', { code: 403, message, refId }),
       resize: () => undefined,
@@ -65,13 +65,13 @@ export class Watchers {
     for (const { client } of this.#streams) client.send(type, payload)
   }
 
-  /** Closes those whose token has ended. */
+  /** Closes watchers whose token has ended. */
   dismiss(hasEnded: (caller: UserCaller) => boolean): void {
     for (const { client } of this.#streams)
       if (hasEnded(client.caller)) client.close(closeCodes.revoked, 'the token has ended')
   }
 
-  /** Closes all of them, and nobody is told that they left. */
+  /** Closes all watchers, without a notice that they left. */
   close(code: number, reason: string): void {
     const all = [...this.#streams]
     this.#streams.clear()
@@ -79,15 +79,15 @@ export class Watchers {
   }
 }
 
-/** A client is sent no more than so many bytes that it has not acknowledged, or that its socket has not taken. */
+/** Bytes sent to a client that it has not acknowledged, or its socket has not taken. */
 const sendWindow = 256 * 1024
 
-/** One client's way through the output of a terminal. */
+/** A client's position in the output of a terminal. */
 export class ClientStream {
   readonly client: TerminalClient
-  /** The last sequence that it was sent. */
+  /** Last sequence sent. */
   cursor: number
-  /** The last that it has acknowledged, or that its socket has taken. */
+  /** Last sequence acknowledged, or taken by its socket. */
   delivered: number
   /** Whether it was sent the end of the terminal. */
   isNotified = false
@@ -105,7 +105,9 @@ export class ClientStream {
     this.#moved = moved
   }
 
-  /** Sends what follows, as far as the client takes it. False when what follows is kept no longer. */
+  /**
+   * Sends pending output within the client's window. Returns false if the client fell behind the kept output.
+   */
   pump(replay: Replay): boolean {
     while (this.#bytes < sendWindow) {
       const chunk = replay.after(this.cursor)
@@ -129,12 +131,12 @@ export class ClientStream {
     return true
   }
 
-  /** The client says that it has shown all up to here; no more than it was sent. */
+  /** Acknowledges output up to `sequence`, clamped to what was sent. */
   acknowledge(sequence: number): void {
     if (this.#acknowledges) this.#take(Math.min(sequence, this.cursor))
   }
 
-  /** It can't have had what follows `newest`. */
+  /** Clamps its position to `newest`. */
   bound(newest: number): void {
     this.cursor = Math.min(this.cursor, newest)
     this.delivered = Math.min(this.delivered, newest)
@@ -154,7 +156,6 @@ export class ClientStream {
   }
 }
 
-/** The part of a terminal that its greeting needs. */
 interface Greeted {
   readonly record: TerminalRecord
   readonly replay: Replay
@@ -162,7 +163,7 @@ interface Greeted {
   readonly host: { readonly input: Pick<InputQueue, 'typed'> }
 }
 
-/** Sends the first message to a client: its session, its place in the output, and the watchers. */
+/** Sends the first message to a client: its session, its position in the output, and the watchers. */
 export function greet(
   client: TerminalClient,
   { record, replay, watchers, host }: Greeted,

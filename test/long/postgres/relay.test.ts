@@ -79,7 +79,7 @@ test('P42 when the server of a session is killed its client is closed, and what 
   const asked = t.throwsAsync(async () => there?.end('never', ''), { code: 'unavailable' })
   child.kill('SIGKILL')
   await until('the client is told', () => heard.length === 2)
-  t.deepEqual(heard, ['output 0 "echo"', 'closed 1001 the way to the server of the session was lost'])
+  t.deepEqual(heard, ['output 0 "echo"', 'closed 1001 the connection to the server of the session was lost'])
   await asked
   await until('nobody has it', async () => (await relay.having('s1').catch(() => undefined)) === null)
 })

@@ -82,5 +82,5 @@ test('P42 when the server of a session is killed its client is closed within 3 s
   await until('the client is told', () => heard.length === 2)
   const took = performance.now() - killed
   t.true(took < 3_000, `${took} ms`)
-  t.is(heard[1], 'closed 1001 the way to the server of the session was lost')
+  t.is(heard[1], 'closed 1001 the connection to the server of the session was lost')
 })

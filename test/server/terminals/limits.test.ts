@@ -178,7 +178,7 @@ for (const continuesUnrecorded of [false, true])
     else {
       t.regex(await reasonOf(sessionId), /^its recording is full/)
       t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
-      t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /no session continues unrecorded/)
+      t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /unrecorded sessions are not allowed/)
       t.is(client.text, 'x'.repeat(1750))
     }
     const recorded = continuesUnrecorded

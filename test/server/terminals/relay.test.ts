@@ -215,7 +215,7 @@ test('P42 when the way is cut the client is closed, the attachment is gone, and 
   links[0]?.cut()
   await asked
   await until('both know', () => heard.length === 1 && gone === 1)
-  t.deepEqual(heard, ['closed 1001 the way to the server of the session was lost'])
+  t.deepEqual(heard, ['closed 1001 the connection to the server of the session was lost'])
   t.true(await (await found()).has('s1'))
 })
 

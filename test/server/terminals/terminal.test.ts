@@ -115,7 +115,7 @@ test.serial('P39 a host that can not or will not says why, and leaves no session
   t.like(await ask(), { status: 409, body: { code: 409 } })
   t.regex((await ask()).body.message, /no terminal facility/)
   await ScriptedAgent.link(server, identity, { storeId: null })
-  t.regex((await ask()).body.message, /knows no terminals/)
+  t.regex((await ask()).body.message, /does not support terminals/)
   const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.1' })
   const offline = await server.api('POST', '/api/terminals', { hostId: away, cols: 80, rows: 24 })
   t.like(offline, { status: 409, body: { message: 'away is OFFLINE: never heard' } })
@@ -187,7 +187,7 @@ test.serial('P41 input that was dropped on the host is told to who typed it, onc
     [
       {
         code: 413,
-        message: 'the program on the host reads no input: what is typed is dropped',
+        message: 'the program on the host does not read its input: input is dropped',
         refId: null,
       } as never,
     ],

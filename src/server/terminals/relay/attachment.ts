@@ -8,27 +8,33 @@ import type { Channel, ChannelEvents, Message, OpenChannel } from './channel.ts'
 const high = 64 * 1024
 /** … and below which it is resumed. */
 const low = 16 * 1024
-/** Cost of a message beside its content: single characters pile up as well. */
+/** Cost of a message beside its content, because single characters pile up too. */
 const overhead = 200
-/** Milliseconds in which outputs that a socket has taken are reported together. */
+/** Milliseconds over which `written` reports are batched. */
 const writtenDelay = 10
-/** Bytes in flight to one client, beyond the 256 KiB of output that a terminal sends ahead of it: it is never read. */
+/**
+ * Bytes in flight to one client; more than the 256 KiB of output that a terminal sends ahead of it. Above,
+ * the client is closed.
+ */
 const maxInFlight = 4 * 1024 * 1024
-/** Milliseconds after the end of a client's socket in which it may be reported that both sides closed it in order. */
+/**
+ * Milliseconds after a client's socket closes to wait for `parted`, the report that both sides closed it in
+ * order.
+ */
 const partsWithin = 5_000
 
-/** What a client brings along to the server of the session. */
+/** Data about a client for the server of the session. */
 export interface Attach extends Pick<TerminalClient, 'caller' | 'ip' | 'acknowledges'> {
   readonly sessionId: string
   readonly after: number | null
   readonly watch: boolean
 }
 
-/** A client of this server, attached to a terminal of another. */
+/** A client of this server that is attached to a terminal of another. */
 export class NearClient implements ChannelEvents {
   readonly #client: TerminalClient
   readonly #channel: Channel
-  /** False for a client that acknowledges outputs: it need not report that its socket took them. */
+  /** False for a client that acknowledges output: its acknowledgements suffice. */
   readonly #reportsWritten: boolean
   /** Reasons the client is paused. */
   readonly #pauses = new Set<'way' | 'site'>()
@@ -72,10 +78,10 @@ export class NearClient implements ChannelEvents {
     if (called) (this.#client[called] as (...given: unknown[]) => void)(...args)
   }
 
-  /** Closes the client, which comes back with `after`. */
+  /** Closes the client, which reconnects with `after`. */
   closed(): void {
     if (!this.#isGone)
-      this.#client.close(closeCodes.shuttingDown, 'the way to the server of the session was lost')
+      this.#client.close(closeCodes.shuttingDown, 'the connection to the server of the session was lost')
   }
 
   #output(sequence: number, json: Buffer): void {
@@ -110,7 +116,7 @@ export class FarClient implements TerminalClient, ChannelEvents {
   readonly ip: string | null
   readonly acknowledges: boolean
   readonly #channel: Channel
-  /** Outputs that are not known to have been taken by the client's socket. */
+  /** Outputs that the client's socket has not yet taken, as far as is known. */
   #unwritten: { sequence: number; written: () => void }[] = []
   #attachment: Attachment | null = null
   #isClosed = false
@@ -123,7 +129,7 @@ export class FarClient implements TerminalClient, ChannelEvents {
     this.#channel = open(this)
   }
 
-  /** Refusals reach the client as those of a terminal of its own server do. */
+  /** Refusals reach the client as those of a local terminal do. */
   attach(site: TerminalSite, { sessionId, after, watch }: Attach): void {
     try {
       this.#attachment = site.attach(sessionId, this, { after, watch })
@@ -170,7 +176,7 @@ export class FarClient implements TerminalClient, ChannelEvents {
     this.#attachment?.gone()
   }
 
-  /** Its socket has taken all up to here: what was shown was written before. */
+  /** The client's socket has taken output up to here; acknowledged output was written before. */
   #took(sequence: number): void {
     const next = this.#unwritten.findIndex((output) => output.sequence > sequence)
     const taken = this.#unwritten.splice(0, next < 0 ? this.#unwritten.length : next)

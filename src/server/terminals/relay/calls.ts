@@ -3,10 +3,10 @@ import type { Log } from '../../../disk/log.ts'
 import type { TerminalSite } from '../../storage/ports/cluster.ts'
 import type { Channel, ChannelEvents, OpenChannel } from './channel.ts'
 
-/** Milliseconds for an answer of a server that lives: an agent may take 15 s to open a terminal. */
+/** Milliseconds to wait for a live server: an agent may take 15 s to open a terminal. */
 const longestCall = 30_000
 
-/** The methods of `TerminalSite` but `attach`. */
+/** Methods of `TerminalSite` except `attach`. */
 export const methods = ['open', 'has', 'isAttachable', 'expect', 'end', 'live', 'handOver'] as const
 
 interface SentError {
@@ -23,7 +23,10 @@ interface Pending {
   reject(error: Error): void
 }
 
-/** Calls of the site of another server. `fault` makes the error for calls without an answer; `ended` is called when the channel closes. */
+/**
+ * RPC client for the site of another server. `fault` creates the error of unanswered calls; `ended` is called
+ * when the channel closes.
+ */
 export class Calls implements ChannelEvents {
   readonly #pending = new Map<number, Pending>()
   readonly #fault: () => RsmError
@@ -69,7 +72,7 @@ export class Calls implements ChannelEvents {
   }
 }
 
-/** Answers calls of another server. */
+/** Answers an RPC of another server. */
 export async function answerCall(
   site: TerminalSite,
   [method, id, ...args]: readonly unknown[],
@@ -88,7 +91,7 @@ export async function answerCall(
   }
 }
 
-/** The details of other errors stay here. */
+/** Sent for unexpected errors, whose details stay on this server. */
 const failed: SentError = { code: 'internal', message: 'the server of the session failed', fields: [] }
 
 function sentError({ code, message, fields, hint, retryAfter }: RsmError): SentError {

@@ -2,13 +2,12 @@ import { WebSocket } from 'ws'
 import { deadAfter, pingInterval } from '../../../core/protocol/bounds.ts'
 import type { Log } from '../../../disk/log.ts'
 
-/** Bytes of one message; longer ones are invalid. */
+/** Bytes. */
 export const longestMessage = 16 * 1024 * 1024
 const sequenceBytes = 8
 /** Milliseconds for the other side to close as well. */
 const closeTime = 2_000
 
-/** The name of a method and its arguments. */
 export type Message = readonly [method: string, ...args: unknown[]]
 
 export interface ChannelEvents {
@@ -17,16 +16,15 @@ export interface ChannelEvents {
   closed(): void
 }
 
-/** Opens a channel whose messages go to `events`. */
 export type OpenChannel = (events: ChannelEvents) => Channel
 
-/** JSON has no infinity, and turns it into null: a caller without an end of its token or session. */
+/** JSON turns infinity into null: a token or session without an end. */
 const revive = (key: string, value: unknown) =>
   value === null && (key === 'expiresAt' || key === 'idleAt') ? Number.POSITIVE_INFINITY : value
 
 export const parse = (text: string): unknown => JSON.parse(text, revive)
 
-/** Messages between two servers over one WebSocket, in order. Those sent before it is open wait for that. */
+/** Messages between two servers over one WebSocket, in order; queued until it is open. */
 export class Channel {
   readonly #socket: WebSocket
   readonly #waiting: (() => void)[] = []
@@ -51,7 +49,7 @@ export class Channel {
     socket.on('pong', () => {
       this.#lastReceived = performance.now()
     })
-    // Its end follows.
+    // A close event follows.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       clearInterval(this.#pinging)
@@ -64,19 +62,19 @@ export class Channel {
     return this.#socket.bufferedAmount
   }
 
-  /** `taken` is called once the connection has it. */
+  /** `taken` is called once the connection has taken it. */
   send(message: Message, taken?: () => void): void {
     this.#send(JSON.stringify(message), taken)
   }
 
-  /** `json` is the text of an output, in UTF-8, which is not encoded again. */
+  /** `json` is the output's JSON text in UTF-8, sent as it is. */
   output(sequence: number, json: Uint8Array): void {
     const head = Buffer.allocUnsafe(sequenceBytes)
     head.writeBigInt64BE(BigInt(sequence))
     this.#send(Buffer.concat([head, json]))
   }
 
-  /** Closes it once all is sent; a server that is gone does not answer. */
+  /** Closes the socket once everything is sent; terminates it if the other server does not answer. */
   close(): void {
     this.#socket.close()
     setTimeout(() => this.#socket.terminate(), closeTime).unref()

@@ -5,31 +5,31 @@ import { keyPin } from '../../tls/certificate.ts'
 import { longestMessage } from './channel.ts'
 
 export const relayPath = '/ws/server'
-/** Milliseconds for the connection, its TLS and the answer to the upgrade. */
+/** Milliseconds for connection, TLS and the upgrade response. */
 const dialTime = 5_000
 
-/** How other servers reach one. */
+/** Address of a server for other servers. */
 export interface Endpoint {
   readonly url: string
-  /** Of the key of its certificate; null: as the authorities of this machine say, or without TLS. */
+  /** Pin of its certificate's key; null to trust this machine's CAs, or without TLS. */
   readonly pin: string | null
 }
 
-/** A WebSocket to another server; `ticket` lets it in. */
+/** Opens a WebSocket to another server; `ticket` authenticates it. */
 export function dial({ url, pin }: Endpoint, ticket: string): WebSocket {
   return new WebSocket(`${url.replace(/^http/, 'ws')}${relayPath}`, {
     headers: { authorization: `Server ${ticket}` },
     perMessageDeflate: false,
     maxPayload: longestMessage,
     handshakeTimeout: dialTime,
-    // The type lacks the callback of Node, for connections that take a while.
+    // The type lacks Node's asynchronous callback.
     ...(pin !== null && {
       createConnection: pinned(pin) as unknown as Required<ClientOptions>['createConnection'],
     }),
   })
 }
 
-/** Connects by TLS; nothing is sent before the key of the certificate is known to be the registered one. */
+/** Connects by TLS; sends nothing before the certificate's key is verified against the pin. */
 const pinned =
   (pin: string) =>
   (options: NetConnectOpts, connected: (error: Error | null, socket?: TLSSocket) => void): undefined => {
@@ -43,6 +43,6 @@ const pinned =
       const certificate = socket.getPeerX509Certificate()
       if (certificate !== undefined && keyPin(certificate) === pin) return connected(null, socket)
       socket.destroy()
-      connected(new Error('its certificate has another key than it has registered'))
+      connected(new Error('the key of its certificate is not the registered one'))
     })
   }

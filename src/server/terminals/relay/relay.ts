@@ -11,7 +11,7 @@ import { answerCall, Calls, methods } from './calls.ts'
 import { Channel, longestMessage, type Message, type OpenChannel, parse } from './channel.ts'
 import { dial, type Endpoint } from './dial.ts'
 
-/** Milliseconds for which a ticket lets a server in. */
+/** Milliseconds. */
 const ticketLife = 30_000
 
 interface RelayParts {
@@ -22,9 +22,9 @@ interface RelayParts {
   readonly log: Log
 }
 
-/** A server with its key shows by this who it is, and what its WebSocket is for: calls, or one client. */
+/** Proves that a server has the store's key, and says what its WebSocket is for: calls, or one client. */
 interface Ticket {
-  /** Epoch. */
+  /** Epoch of the sender. */
   readonly from: number
   readonly until: number
   readonly attach: Attach | null
@@ -32,7 +32,7 @@ interface Ticket {
 
 type OpenedPeer = Pick<Member, 'name' | 'epoch'> & Endpoint
 
-/** Contexts of sealed texts: each is good for one life of one server. */
+/** Contexts of sealed texts; each is valid for one run of one server. */
 const endpointOf = (epoch: number) => `servers/${epoch}/endpoint`
 const ticketFor = (epoch: number) => `servers/${epoch}/ticket`
 
@@ -47,7 +47,7 @@ export class ServerRelay implements Relay {
   /** Channels by the epoch of the other server. */
   readonly #channels = new Map<number, Set<Channel>>()
   readonly #calls = new Map<number, Calls>()
-  /** Servers that could not be reached, by their epochs, and why. */
+  /** Servers that could not be reached, by epoch, with the reason. */
   readonly #faults = new Map<number, { name: string; message: string }>()
   readonly #stopWatching: () => void
   #site: TerminalSite | null = null
@@ -77,7 +77,7 @@ export class ServerRelay implements Relay {
     }
   }
 
-  /** Registers how other servers reach this one. */
+  /** Registers the address of this server for other servers. */
   async listensAt(endpoint: Endpoint): Promise<void> {
     this.#endpoint = endpoint
     await this.#register()
@@ -94,12 +94,12 @@ export class ServerRelay implements Relay {
     return firstOf((await this.#peers()).map((peer) => this.#hasIt(peer, sessionId)))
   }
 
-  /** Why the server of this name could not be reached; null if it was, or was not asked for anything. */
+  /** Why the server of this name could not be reached; null if it was, or was not called. */
   fault(name: string): string | null {
     return [...this.#faults.values()].find((fault) => fault.name === name)?.message ?? null
   }
 
-  /** Lets another server in that asks for `relayPath`. Throws if it may not. */
+  /** Accepts a WebSocket of another server on `relayPath`. Throws if it is not authorized. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { from, attach } = this.#admit(request.headers.authorization)
     const site = this.#site
@@ -115,7 +115,7 @@ export class ServerRelay implements Relay {
     })
   }
 
-  /** Closes the clients of other servers here, and those of this one elsewhere, with 1001. */
+  /** Closes with 1001 clients of other servers here, and those of this server elsewhere. */
   close(): void {
     this.#isClosed = true
     this.#stopWatching()
@@ -172,7 +172,7 @@ export class ServerRelay implements Relay {
     return calls
   }
 
-  /** The site of a server that has the session. Rejects if a living server does not answer. */
+  /** The site of a server that has the session, or null. Rejects if a live server does not answer. */
   async #hasIt(peer: OpenedPeer, sessionId: string): Promise<TerminalSite | null> {
     const site = this.#siteOf(peer)
     try {
@@ -190,7 +190,7 @@ export class ServerRelay implements Relay {
     const ws = dial(peer, keys.seal(JSON.stringify(ticket), ticketFor(peer.epoch)))
     const { name, epoch, url } = peer
     const unreached = (error: Error) => {
-      // It has died meanwhile, or this server ends the attempt itself.
+      // The server died, or this one aborted the attempt.
       if (this.#isClosed || !this.#channels.has(epoch)) return
       const reason = (firstError(error) as Error).message
       const message = `Server ${member.name} cannot reach server ${name} at ${url}: ${reason}; ${name} may need --advertise with another address`
@@ -226,18 +226,18 @@ export class ServerRelay implements Relay {
       const ticket = parse(keys.open(authorization.replace('Server ', ''), ticketFor(member.epoch))) as Ticket
       if (ticket.until > clock.now()) return ticket
     } catch {
-      // Made for another life of this server, or by a program without the key of the store.
+      // Made for another run of this server, or without the store's key.
     }
-    throw new RsmError('unauthenticated', 'This is for the servers of this store')
+    throw new RsmError('unauthenticated', 'Only servers of this store may connect here')
   }
 }
 
-/** Error after `close`: a channel opened then would have nothing that closes it. */
+/** After `close`, nothing would close a new channel. */
 const shuttingDown = () => new RsmError('unavailable', 'The server is shutting down', { retryAfter: 1 })
 
 const notFound = new Error('not there')
 
-/** The first that is not null, as soon as it is there. */
+/** The first non-null result, without waiting for the others. */
 async function firstOf<T>(ones: readonly Promise<T | null>[]): Promise<T | null> {
   const found = ones.map(async (one) => (await one) ?? Promise.reject(notFound))
   try {
