@@ -6,7 +6,7 @@ const neverStarted = (status: TaskResult['status']) => status === 'SKIPPED' || s
 
 /** An agent that was killed between the frame and its journal: no other process may be sent it again. */
 const isLostOnTheWay = ({ status, error }: TaskResult) =>
-  status === 'LOST' && /since it was sent|no longer knows of it/.test(error ?? '')
+  status === 'LOST' && /after it was sent|no longer knows of it/.test(error ?? '')
 
 /** Every way in which one host's part of a task is not what happened; empty when all is true. */
 function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[] {

@@ -202,7 +202,7 @@ whereFit(
     t.is((await rsm(['tasks', 'wait', cut])).exit, 255)
     const { results } = await json<Task>(['tasks', 'show', cut])
     t.is(results[0]?.status, 'LOST')
-    t.regex(results[0]?.error ?? '', /^the server ended while it was installing there/)
+    t.regex(results[0]?.error ?? '', /^the server stopped during the installation/)
     hosts.run('web1', 'rm /run/hold')
     const retried = await rsm(['tasks', 'retry', cut, '--yes'])
     t.is(retried.exit, 0, retried.stdout + retried.stderr)

@@ -160,7 +160,7 @@ test('whoever follows a task hears that a host has lost its link, and no more of
   const headers = { authorization: `Bearer ${server.token}` }
   const heard = await followEvents(url, headers, ({ event, data }) => event === 'host' && data.error !== null)
   t.like(heard.at(-1)?.data, { hostname: 'web1', status: 'RUNNING' })
-  t.regex(heard.at(-1)?.data.error, /no link/)
+  t.regex(heard.at(-1)?.data.error, /is not connected/)
   const back = await ScriptedAgent.link(server, identity, {
     storeId: 'journal',
     tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],

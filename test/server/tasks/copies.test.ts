@@ -40,7 +40,7 @@ test('A01 P48 a copy of an agent is not sent what the original was sent and has 
   const second = await ScriptedAgent.link(server, identity, copy)
   const [result] = (await finished(server, taskId)).results
   t.is(result?.status, 'LOST')
-  t.regex(result?.error ?? '', /restarted, copied or brought back/)
+  t.regex(result?.error ?? '', /restarted, copied or restored/)
   await second.settled()
   t.is(executions(second), 0)
 })

@@ -160,7 +160,7 @@ test('P39 a link that closes because it is full when a session is to be opened r
     terminals.unlinked(link)
     return false
   })
-  await t.throwsAsync(open(), { code: 'conflict', message: /lost its link/ })
+  await t.throwsAsync(open(), { code: 'conflict', message: /disconnected while opening/ })
   t.deepEqual((await store.query('terminals')).items, [])
 })
 
