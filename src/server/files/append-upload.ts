@@ -7,7 +7,7 @@ import type { FileRecord } from '../storage/records/file.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
 import type { BlobCodec } from './blob-codec.ts'
 
-/** Files whose digest goes on where the last bytes ended; of others it is made of what is stored. */
+/** Files with a running digest; for others, the digest is computed from the stored bytes. */
 const mostDigests = 256
 
 interface AppendUploadOptions {
@@ -15,21 +15,20 @@ interface AppendUploadOptions {
   readonly blobs: BlobCodec
   readonly finish: (id: string, content: string | null) => Promise<void>
   readonly remove: (file: FileRecord) => Promise<void>
-  /** The bytes alone, of a file whose record is gone. */
+  /** Removes the bytes only, of a file whose record is gone. */
   readonly discard: (id: string) => Promise<void>
-  /** Bytes. */
   readonly maxFileSize: number
 }
 
-/** Bytes that have come. */
+/** Incoming bytes of a file. */
 export interface Arrival {
   readonly bytes: AsyncIterable<Uint8Array>
-  /** As far as their sender says; null where that is not known. */
+  /** As announced by the sender; null if unknown. */
   readonly length: number | null
   readonly offset: number
-  /** The file ends with them. */
+  /** Whether the file ends with these bytes. */
   readonly end: boolean
-  /** Bytes that the file may have, where that is less than the server takes. */
+  /** Limit for this file in bytes, if lower than the server's. */
   readonly maxSize?: number
 }
 
@@ -38,7 +37,7 @@ export interface GrownFile {
   readonly offset: number
 }
 
-/** `size`: of all of it, where that is known. */
+/** `size`: the total, if known. */
 export function tooLarge(most: number, size?: number): RsmError {
   const why =
     size === undefined
@@ -49,7 +48,7 @@ export function tooLarge(most: number, size?: number): RsmError {
   })
 }
 
-/** Largest files that all hosts of a fetch may send together where the caller gives no `maxSize`. */
+/** Files of the largest size that all hosts of a fetch may send together if the caller sets no `maxSize`. */
 const filesOfFetch = 16
 
 /** Bytes that each host of a fetch may send. */
@@ -61,12 +60,12 @@ export function fetchBound(
   return Math.min(fetch?.maxSize ?? share, maxFileSize)
 }
 
-/** An offset at which nothing can be added just now, as an answer says it: `{offset}` is where to go on. */
+/** Error for a wrong offset; `{offset}` says where to continue. */
 function conflict({ offset }: WrongOffset): RsmError {
   return new RsmError('conflict', `The file has ${offset} bytes: continue there`, { data: { offset } })
 }
 
-/** Takes in files piece by piece, until they are whole. */
+/** Appends to files piece by piece until they are complete. */
 export function createAppendUpload({
   store,
   blobs,
@@ -85,7 +84,7 @@ export function createAppendUpload({
     return offset === 0 ? createHash('sha256') : null
   }
 
-  /** @throws RsmError `too_large`, `invalid` as soon as there is more than may come */
+  /** @throws RsmError `too_large`, `invalid` at the first piece beyond the limit */
   async function* bounded(
     { size }: FileRecord,
     { bytes, offset, maxSize = maxFileSize }: Arrival,
@@ -110,10 +109,13 @@ export function createAppendUpload({
     return whole.digest('hex')
   }
 
-  /** Notes that all has come. Of another size than it should be it stays as it is; of another sum it goes, as nothing mends that. */
+  /**
+   * Marks a file as complete. A wrong size can be continued; a wrong digest cannot be repaired, so the file
+   * is removed.
+   */
   async function complete(file: FileRecord, size: number): Promise<FileRecord> {
     if (file.size !== null && size !== file.size)
-      throw invalid([{ field: 'size', message: `is ${file.size}, and ${size} bytes have come` }])
+      throw invalid([{ field: 'size', message: `is ${file.size}, and ${size} bytes were received` }])
     const sha256 = await digestOf(file, size)
     if (file.sha256 !== null && sha256 !== file.sha256) {
       await remove(file)
@@ -148,20 +150,21 @@ export function createAppendUpload({
       hashed += piece.length
     })
     const stored = await blobs.append(file, offset, bytes, endsHere)
-    // Of a secret file the last bytes may have been left out.
+    // The last bytes of a secret file may not be stored yet.
     if (hash && stored === hashed) digests.set(file.id, { hash, offset: stored })
     if (!end && !endsHere(stored)) return { file, offset: stored }
     return { file: await complete(file, stored), offset: stored }
   }
 
   return {
-    /** Bytes of it that are durable. */
+    /** Number of durable bytes. */
     offset: (file: FileRecord): Promise<number> =>
       file.isComplete ? Promise.resolve(file.size ?? 0) : blobs.size(file),
 
     /**
-     * Adds what has come; what came before a cut stays. Errors: `conflict` with `{offset}` for another place than the file's end,
-     * or beside another writer; `too_large`; `invalid` where size or sha256 do not fit.
+     * Appends bytes; those received before an interruption stay. Errors: `conflict` with `{offset}` if the
+     * offset is not the file's end, or another request is writing; `too_large`; `invalid` for a wrong size or
+     * sha256.
      */
     async add(file: FileRecord, arrival: Arrival): Promise<GrownFile> {
       if (file.isComplete) throw conflict(new WrongOffset(file.size ?? 0))

@@ -4,20 +4,22 @@ import { type Files, WrongOffset } from '../storage/ports/files.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 
-/** Bytes of a secret file that are sealed together. */
+/** Plain bytes of a secret file encrypted as one chunk. */
 const sealedChunk = 64 * 1024
 const nonceBytes = 12
 const tagBytes = 16
 const storedChunk = nonceBytes + sealedChunk + tagBytes
 const algorithm = 'aes-256-gcm'
 
-/** Reads and appends the plain bytes of files, whether they are stored sealed or not. */
+/** Reads and appends plain bytes of files, encrypted at rest or not. */
 export interface BlobCodec {
-  /** The key of a new secret file, as its record holds it. */
+  /** Creates the sealed key of a new secret file, as stored in its record. */
   newKey(id: string): string
-  /** Bytes that are durable of a file that is not complete; of a secret one whole chunks, as what follows them may be torn. */
+  /**
+   * Durable bytes of an incomplete file; for a secret one only whole chunks, because the rest may be torn.
+   */
   size(file: FileRecord): Promise<number>
-  /** As Files.append. `endsHere`: whether a file of so many bytes ends with these. */
+  /** As Files.append. `endsHere`: whether a file of this size ends with these bytes. */
   append(
     file: FileRecord,
     offset: number,
@@ -41,7 +43,7 @@ export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>)
     }
   }
 
-  /** The plain bytes of a secret file that are durable in whole chunks, by its stored bytes. */
+  /** Plain bytes in the whole chunks of a secret file, by its stored size. */
   const sealedOffset = (stored: number): number => wholeChunks(stored) * sealedChunk
 
   return {
@@ -57,7 +59,7 @@ export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>)
       const chunk = wholeChunks(stored)
       const pieces = sealed({ id: file.id, key: keyOf(file) }, bytes, chunk, endsHere)
       try {
-        // A kill or a full disk leaves a part of a chunk, behind which nothing could be opened.
+        // A kill or a full disk leaves a partial chunk, after which nothing could be decrypted.
         if (stored !== storedOffset(chunk)) await files.cut(file.id, stored, storedOffset(chunk))
         return plainSize(await files.append(file.id, storedOffset(chunk), pieces))
       } catch (error) {
@@ -84,7 +86,7 @@ interface FileKey {
   readonly key: Buffer
 }
 
-/** Bytes from the beginning of `chunk` on as they are stored. A last chunk that is not whole is left out unless `endsHere()`. */
+/** Encrypts bytes from the start of `chunk` on. Omits a partial last chunk unless `endsHere()`. */
 async function* sealed(
   { id, key }: FileKey,
   bytes: AsyncIterable<Uint8Array>,
@@ -102,7 +104,7 @@ async function* sealed(
   }
 }
 
-/** Plain bytes from the beginning of `chunk` on. Throws `gone` for damaged ones. */
+/** Decrypts bytes from the start of `chunk` on. Throws `gone` if they are damaged. */
 async function* opened(
   { id, key }: FileKey,
   stored: AsyncIterable<Uint8Array>,
@@ -122,7 +124,7 @@ async function* opened(
   }
 }
 
-/** Pieces of any size as pieces of one size, and a last one. */
+/** Regroups pieces into pieces of `size`, and a last one. */
 async function* inPieces(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
   const whole = Buffer.allocUnsafeSlow(size)
   let length = 0
@@ -139,18 +141,16 @@ async function* inPieces(bytes: AsyncIterable<Uint8Array>, size: number): AsyncG
   if (length > 0) yield whole.subarray(0, length)
 }
 
-/** Binds a chunk to its place. */
+/** Authenticated data that binds a chunk to its position. */
 function placeOf(id: string, chunk: number): Buffer {
   return Buffer.from(`files/${id}/${chunk}`)
 }
 
-/** Stored offset of a chunk. */
 const storedOffset = (chunk: number): number => chunk * storedChunk
 
-/** Plain bytes by stored bytes: the last chunk may be shorter. */
+/** Plain size by stored size: the last chunk may be shorter. */
 function plainSize(stored: number): number {
   return wholeChunks(stored) * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
 }
 
-/** Number of whole chunks in the stored bytes. */
 const wholeChunks = (stored: number): number => Math.floor(stored / storedChunk)

@@ -6,26 +6,26 @@ import type { LocalFacts } from '../storage/local-facts.ts'
 import type { Executions } from '../storage/ports/executions.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
 
-/** Tasks at once; the count of an evicted one starts again. */
+/** Tasks tracked at once; the count of an evicted one restarts. */
 const mostTasks = 1000
-/** Less time says little about a rate, in milliseconds. */
+/** Milliseconds before a rate is meaningful. */
 const firstRate = 1000
 
 interface OfTask {
-  /** By host: so much of its file has passed. */
+  /** Bytes of its file passed so far, by host. */
   readonly bytes: Map<number, number>
-  /** Hosts that are known to have ended. */
+  /** Hosts known to have ended. */
   readonly ended: Set<number>
   readonly since: number
 }
 
-/** What of the files of running tasks has passed this server; what others of its store have carried is not known here. */
+/** Counts file bytes of running tasks that passed this server; other servers count their own. */
 export interface Carried {
-  /** Of the file that the host gets, or sends, so much has passed. */
+  /** Sets the bytes passed of the file that the host receives or sends. */
   at(taskId: string, hostId: number, bytes: number): void
-  /** Null where the task does not run, or has no files. */
+  /** Null if the task is not running or moves no files. */
   of(task: TaskRecord, counts: Counts): Promise<NonNullable<TaskSummary['transfer']> | null>
-  /** By host: so much of its file has passed, of hosts that are not known to have ended. */
+  /** Bytes passed of each host's file, for hosts not known to have ended. */
   passed(taskId: string): ReadonlyMap<number, number>
 }
 
@@ -44,7 +44,7 @@ export function createCarried({
   const tasks = new BoundedMap<string, OfTask>(mostTasks)
   facts.subscribe('taskEnded', ({ taskId }) => tasks.delete(taskId))
 
-  /** What hosts that have ended did not take is not to come any more. */
+  /** Hosts that ended no longer expect the rest of their files. */
   async function noteEnds(taskId: string, { bytes, ended }: OfTask): Promise<void> {
     const open = [...bytes.keys()].filter((hostId) => !ended.has(hostId))
     for (const { execution } of await executions.ofHosts(taskId, open))

@@ -16,7 +16,7 @@ import { createUploadRoom, createUploads } from './upload-room.ts'
 
 /** Bytes (contract §13). */
 export const defaultMaxFileSize = 2 * 1024 ** 3
-/** How long an upload is kept that no task needs (contract §13). */
+/** Milliseconds that an unused upload is kept (contract §13). */
 const keptFor = 24 * 3600_000
 /** Characters of an opaque id. */
 const idLength = 26
@@ -34,7 +34,7 @@ interface Parts {
   readonly maxUploadBytes?: number | undefined
 }
 
-/** What somebody begins to send. */
+/** A new upload. */
 export interface NewFile {
   readonly userId: number
   readonly name?: string | null
@@ -43,24 +43,24 @@ export interface NewFile {
   readonly isSecret: boolean
 }
 
-/** The id of what a task has fetched from a host. */
+/** Id of the file that a task fetches from a host. */
 export const fetchedId = (taskId: string, hostId: number): string => `${taskId}-${hostId}`
 
-/** The files of a server: uploads for tasks, and what tasks have fetched. */
+/** Files of a server: uploads for tasks, and files that tasks fetched. */
 export interface FileKeeper {
   readonly maxFileSize: number
   begin(file: NewFile): Promise<FileRecord>
-  /** One that a task fetches from a host: it begins, or goes on. */
+  /** The file that a task fetches from a host; created if it does not exist. */
   fetched(task: { id: string; createdById: number }, hostId: number): Promise<FileRecord>
   offset(file: FileRecord): Promise<number>
   add(file: FileRecord, arrival: Arrival): Promise<GrownFile>
-  /** Bytes `from` up to, and without, `to`. */
+  /** Bytes `from` (inclusive) to `to` (exclusive). */
   read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
   remove(file: FileRecord): Promise<void>
   uploads(): Promise<Readonly<FileRecord>[]>
-  /** Removes an upload that somebody does not want any more. Errors: `conflict` while something needs it. */
+  /** Removes an upload on request. Errors: `conflict` while it is needed. */
   withdraw(file: FileRecord): Promise<void>
-  /** Removes what no task and no schedule needs any more. Answers how many. */
+  /** Removes files that no task or schedule needs. Returns their number. */
   sweep(): Promise<number>
 }
 
@@ -94,7 +94,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     }
   }
 
-  /** Removes the record unless `isKept` says that something needs the file, and then its bytes. */
+  /** Removes record and bytes, unless `isKept` says that the file is needed. */
   async function removeUnless(
     id: string,
     isKept: (tx: Transaction, file: FileRecord) => Promise<boolean>,
@@ -127,12 +127,15 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     return sealedKey === null ? tasks.length > 0 : tasks.some(({ status }) => status === 'RUNNING')
   }
 
-  /** As `isNeeded`, and before the first task names it: that may still come. */
+  /** As `isNeeded`, but also true before the first task uses the file. */
   async function mayBeNeeded(tx: Transaction, file: FileRecord): Promise<boolean> {
     return (await isNeeded(tx, file)) || (await tx.find('tasks', 'fileId', file.id)).length === 0
   }
 
-  /** Bytes that no record names; and secret files whose last task ended while no server heard of it. Answers how many of these. */
+  /**
+   * Removes bytes without a record, and secret files whose last task ended without an event. Returns the
+   * number of the latter.
+   */
   async function removeOrphans(): Promise<number> {
     const age = agreed.age()
     const ids = await files.ids()
@@ -151,13 +154,13 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   async function endFetch(taskId: string, hostId: number): Promise<void> {
     const id = fetchedId(taskId, hostId)
     await removeUnless(id, (_, { isComplete }) => Promise.resolve(isComplete))
-    // A request that was under way leaves bytes after the record has gone.
+    // A request in progress may leave bytes after the record is gone.
     if ((await store.get('files', id)) === undefined) await files.remove(id)
   }
 
   /**
-   * A secret file goes with the last task that needs it, and at once, unless a schedule names it; so does what a fetch has left
-   * unfinished (contract §13).
+   * Removes a secret file with the last task that needs it, unless a schedule does, and incomplete fetched
+   * files (contract §13).
    */
   async function taskEnded(taskId: string): Promise<void> {
     const task = await store.get('tasks', taskId)
@@ -173,7 +176,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   facts.subscribe('taskEnded', ({ taskId }) => void inBackground(taskEnded(taskId), taskId))
   facts.subscribe('fetchEnded', ({ taskId, hostId }) => void inBackground(endFetch(taskId, hostId), taskId))
 
-  /** Refuses bytes for which there is no room, before they come and while they do. */
+  /** Refuses bytes that exceed the available room, before and while they arrive. */
   async function withRoom(file: FileRecord, arrival: Arrival): Promise<Arrival> {
     if (file.isComplete) return arrival
     const { id, userId, taskId, size } = file
@@ -184,7 +187,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     return { ...arrival, bytes: room.guarded(file, offset, bytes) }
   }
 
-  /** Errors: `conflict` where a task that runs, or a schedule, names it. */
+  /** Errors: `conflict` if a schedule or a running task needs it. */
   async function demandUnneeded(tx: Transaction, { id }: FileRecord): Promise<void> {
     const [schedule] = await tx.find('schedules', 'fileId', id)
     if (schedule)
@@ -257,8 +260,8 @@ export function createFileKeeper(parts: Parts): FileKeeper {
 }
 
 /**
- * The file of a task that is being written: kept from being removed until the task is there.
- * @throws RsmError `invalid`, naming `field`, where the user has no such file, or it is not whole
+ * Checks the file of a task in the same transaction, and keeps it from being removed until that commits.
+ * @throws RsmError `invalid`, naming `field`, if the user has no such file, or it is incomplete
  */
 export async function demandFile(
   tx: Transaction,
@@ -271,8 +274,8 @@ export async function demandFile(
 }
 
 /**
- * The file, which is not removed before the end of the transaction. It is written anew, as it is: a removal that was decided
- * before is decided again then, whatever its transaction has seen.
+ * Reads a file and keeps it until the transaction commits. Writes the record back unchanged, so that a
+ * concurrent removal conflicts and is decided again.
  */
 export async function keptFile(tx: Transaction, fileId: string): Promise<FileRecord | undefined> {
   await tx.lock(`files/${fileId}`)

@@ -13,9 +13,9 @@ import { type Arrival, fetchBound, tooLarge } from './append-upload.ts'
 import type { Carried } from './carried.ts'
 import type { FileKeeper } from './files.ts'
 
-/** Tasks whose bytes are bounded at once; an evicted one starts again, with its burst. */
+/** Tasks with a rate at once; an evicted one restarts with a burst. */
 const mostRates = 1000
-/** Milliseconds of bytes that may wait for their turn before more are refused, and seconds until one may ask again. */
+/** Milliseconds of backlog above which requests are refused; seconds until a retry. */
 const longestBacklog = 20_000
 const askAgainAfter = 15
 
@@ -29,20 +29,20 @@ interface Parts {
   readonly clock: Clock
 }
 
-/** Bytes between this server and agents (contract §13). */
+/** File transfers between this server and agents (contract §13). */
 export interface Transfers {
   /**
-   * What an agent may read: a file that an open execution on its host names; `sent` is to be told up to where it has gone. Errors:
-   * `not_found`; `unavailable` while the bound of the task keeps more from going.
+   * Opens a file for an agent if an open execution on its host uses it; call `sent` with the offset reached.
+   * Errors: `not_found`; `unavailable` while the task's rate limit is exceeded.
    */
   forAgent(
     hostId: number,
     fileId: string,
   ): Promise<{ file: FileRecord; rate: Rate | null; sent: (bytes: number) => void }>
   /**
-   * Takes bytes of what a task fetches from a host; answers where the next begin. `sha256`: of all of it, with the end. Errors:
-   * `not_found` where no execution there fetches; `unavailable` while the bound of the task keeps more from coming; as of
-   * FileKeeper.add.
+   * Stores bytes that a task fetches from a host; returns the next offset. `sha256`: of the whole file, sent
+   * with its end. Errors: `not_found` if no execution there fetches; `unavailable` while the task's rate
+   * limit is exceeded; as FileKeeper.add.
    */
   fromAgent(hostId: number, taskId: string, arrival: Arrival & { sha256: string | null }): Promise<number>
 }
@@ -58,13 +58,13 @@ export function createTransfers({
 }: Parts): Transfers {
   const rates = new BoundedMap<string, Rate>(mostRates)
 
-  /** Of all servers together they let through what the task allows: each an equal share. */
+  /** Splits the task's rate limit evenly among live servers. */
   async function rateOf({ id, limitRate }: TaskRecord): Promise<Rate | null> {
     if (limitRate === undefined) return null
     const known = rates.get(id)
     if (known) return known
     const living = shared === null ? 1 : (await shared.servers()).filter(({ isLiving }) => isLiving).length
-    // Another may have come while the servers were counted.
+    // A concurrent call may have created it.
     const made = rates.get(id)
     if (made) return made
     const rate = createRate(limitRate / Math.max(1, living), () => clock.monotonic())
@@ -72,11 +72,11 @@ export function createTransfers({
     return rate
   }
 
-  /** The rate of a task that may send or take more now. Errors: `unavailable`. */
+  /** The rate of a task. Errors: `unavailable` while its backlog is too long. */
   async function openRate(task: TaskRecord): Promise<Rate | null> {
     const rate = await rateOf(task)
     if (rate === null || rate.backlog <= longestBacklog) return rate
-    throw new RsmError('unavailable', `Task ${task.id} may not send faster`, { retryAfter: askAgainAfter })
+    throw new RsmError('unavailable', `Task ${task.id} exceeds its rate limit`, { retryAfter: askAgainAfter })
   }
 
   async function isOpen(taskId: string, hostId: number): Promise<boolean> {
@@ -98,35 +98,35 @@ export function createTransfers({
     async fromAgent(hostId, taskId, { sha256, ...arrival }) {
       const task = await store.get('tasks', taskId)
       if (!task?.fetch || task.status !== 'RUNNING' || !(await isOpen(taskId, hostId)))
-        throw new RsmError('not_found', `Task ${taskId} fetches nothing from this host`)
+        throw new RsmError('not_found', `Task ${taskId} fetches no file from this host`)
       const rate = await openRate(task)
       const maxSize = fetchBound(task, files.maxFileSize)
       if (arrival.length !== null && arrival.offset + arrival.length > maxSize) throw tooLarge(maxSize)
       const known = await files.fetched(task, hostId)
       const file = sha256 === null ? known : { ...known, sha256 }
-      // The answer was lost, and the end comes again.
+      // The agent missed the response and repeats the end.
       if (known.isComplete && arrival.end && known.sha256 === sha256) return known.size ?? 0
       const { offset } = await files.add(file, { ...arrival, maxSize })
       carried.at(taskId, hostId, offset)
-      // The execution may have ended while they came.
+      // The execution may have ended meanwhile.
       if (!(await isOpen(taskId, hostId))) facts.publish('fetchEnded', { taskId, hostId })
-      // The bytes are here: what waits is the answer, and with it the next ones.
+      // The bytes are stored; delaying the response slows down the next ones.
       if (rate !== null) await rate.take(offset - arrival.offset)
       return offset
     },
   }
 }
 
-/** Milliseconds of bytes that may go ahead of the rate after a pause. */
+/** Milliseconds of bytes that may exceed the rate after a pause. */
 const burst = 200
 
-/** Bounds the bytes a second of all its users together. */
+/** Limits the bytes per second of all its users together. */
 export interface Rate {
-  /** Milliseconds until bytes would be let through. */
+  /** Milliseconds until new bytes would pass. */
   readonly backlog: number
-  /** Resolves when these bytes may go. Where `signal` ends the wait they don't, and those behind them come sooner. */
+  /** Resolves when these bytes may pass. If `signal` aborts the wait, their share is returned. */
   take(bytes: number, signal?: AbortSignal): Promise<void>
-  /** The size of pieces that keep it even, at most `most`. */
+  /** Piece size for an even flow, at most `most`. */
   piece(most: number): number
 }
 

@@ -5,13 +5,15 @@ import type { Files } from '../storage/ports/files.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 
-/** The part of the disk, and the bytes, of which uploads leave the smaller one free for store, audit log and output. */
+/**
+ * Uploads keep the smaller of this share of the disk and these bytes free for store, audit log and output.
+ */
 const freeShare = 0.1
 const freeBytes = 1024 ** 3
-/** Bytes of an upload between two looks at the disk, and between two at the user's other uploads. */
+/** Bytes of an upload between checks of the disk, and between checks of the user's other uploads. */
 const checkInterval = 1024 * 1024
 const shareEvery = 16 * 1024 * 1024
-/** Uploads of one user that may wait for a task. */
+/** Uploads per user that no task uses yet. */
 const mostWaiting = 1000
 const defaultMostBytes = 20 * 1024 ** 3
 const largestFiles = 10
@@ -28,20 +30,20 @@ interface Parts {
 
 interface Growth {
   readonly userId: number
-  /** The upload itself, which is not counted with the others; null of one that begins. */
+  /** The upload itself, excluded from the sum of the others; null for a new one. */
   readonly id: string | null
-  /** Bytes that it will have, and those of them that have not come yet. */
+  /** Its final size in bytes, and the part still to come. */
   readonly size: number
   readonly coming: number
 }
 
-/** Keeps uploads from using up the disk: of one user, and all together. */
+/** Limits the disk space of uploads, per user and in total. */
 interface UploadRoom {
-  /** Errors: `too_large` where there is no room for it. */
+  /** Errors: `too_large` if there is no room. */
   demand(growth: Growth): Promise<void>
-  /** The same for bytes that a host sends, which are no user's. */
+  /** The same for bytes from a host, which belong to no user. */
   demandFree(coming: number): Promise<void>
-  /** The bytes of a file as they come, as long as there is room. */
+  /** Passes bytes through while there is room. */
   guarded(file: FileRecord, offset: number, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
 }
 
@@ -120,10 +122,10 @@ const formatMiB = (bytes: number) =>
   `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
 const advice = 'remove unused uploads: rsm files list, rsm files remove'
 
-/** Changed records that are read one by one; more are read as all are. */
+/** Changed records read one by one; above, all are read. */
 const mostChanged = 10_000
 
-/** The uploads of a store, from a cache: of its files most were fetched from hosts. */
+/** Uploads of a store, cached because most of its files are fetched from hosts. */
 interface Uploads {
   all(): Promise<Readonly<FileRecord>[]>
 }
@@ -144,7 +146,7 @@ export function createUploads(store: Pick<Store, 'query' | 'getMany' | 'watch'>)
   async function read(): Promise<Readonly<FileRecord>[]> {
     const uploads = known ?? new Map<string, Readonly<FileRecord>>()
     const isNew = known === null
-    // From now on `watch` collects: what changes while this reads is read the next time.
+    // From here on `watch` collects changes, so that a change during the read is read next time.
     known = uploads
     const ids = [...changed]
     changed.clear()

@@ -7,10 +7,10 @@ import { greetingOf } from '../hosts/reported.ts'
 import type { AgentSocket, SocketEvents } from './agent-socket.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
 
-/** Milliseconds within which it is noted once that links of an agent are closed for its stray frames. */
+/** Milliseconds in which closing an agent's links for stray frames is recorded once. */
 const noteStraysEvery = 60_000
 
-/** What agents say over their links, brought to presence, engine and terminals. */
+/** Routes frames from agents to presence, engine and terminals. */
 export function createAgentFrames({
   engine,
   terminals,
@@ -19,7 +19,7 @@ export function createAgentFrames({
   clock,
   log,
 }: WebSocketDependencies): SocketEvents {
-  /** Links that engine and terminals know. */
+  /** Links known to engine and terminals. */
   const takenUp = new Set<AgentSocket>()
   const reported = new LineBudget()
   const strayed = new Allowance(1, noteStraysEvery)
@@ -27,7 +27,7 @@ export function createAgentFrames({
   async function takeUp(link: AgentSocket): Promise<void> {
     takenUp.add(link)
     terminals.linked(link)
-    // A server that starts meanwhile reads the row or hears of the link: the row comes first.
+    // Presence first: a starting server reads the row or is notified of the link.
     await engine.linked(link, () => {
       if (link.isOpen) presence.connected(link.hostId, true, undefined, link.claim)
     })
@@ -48,7 +48,7 @@ export function createAgentFrames({
 
   return {
     proven(link) {
-      // One of ours can't be sent anything before its HELLO.
+      // An rsm agent must send HELLO first.
       if (link.ofOurs) return
       presence.greeted(link.hostId, null)
       takeUp(link).catch((error: unknown) => {

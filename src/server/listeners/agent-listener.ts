@@ -14,13 +14,13 @@ import type { WebSocketDependencies } from './dependencies.ts'
 import { createLinkBounds } from './link-bounds.ts'
 import { createLinkClaims, levelOf, sharedIdentity } from './link-claims.ts'
 
-/** Lets agents in, and owns their links. */
+/** Accepts agents, and owns their links. */
 export interface AgentListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Links that are open, and bytes of their frames that are read and not dealt with. */
+  /** Open links, and bytes of frames received but not yet processed. */
   load(): { open: number; backlogBytes: number }
   tick(): void
-  /** Closes this share of the links, 0 to 1, for their agents to go to another server. */
+  /** Closes this share of the links, 0 to 1, so that their agents connect to another server. */
   shed(share: number): void
   close(): void
 }
@@ -89,7 +89,7 @@ export function createAgentListener(
     const named = agentPath.exec(request.url ?? '')?.[1]
     if (named === undefined) throw new RsmError('not_found', 'No such path')
     if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))
-      throw new RsmError('forbidden', 'An agent token opens the link of its own agent only')
+      throw new RsmError('forbidden', 'An agent token is valid for the link of its own agent only')
     if (deps.links.refuses(caller.hostId)) throw new RsmError('conflict', sharedIdentity, { retryAfter: 300 })
     return caller
   }
@@ -122,7 +122,9 @@ export function createAgentListener(
       for (const link of open) link.tick(deps.wsIdleTimeout * 1000)
       claims
         .expire()
-        .catch((error: unknown) => log[levelOf(error)]({ err: error }, 'refusals of links did not end'))
+        .catch((error: unknown) =>
+          log[levelOf(error)]({ err: error }, 'refusals of links could not be ended'),
+        )
     },
     shed(share) {
       for (const link of [...open].slice(0, Math.ceil(open.size * share)))
@@ -144,17 +146,17 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** Links that are admitted in one turn of the event loop, which takes some milliseconds. */
+/** Links admitted per turn of the event loop, which takes some milliseconds. */
 const linksPerBatch = 16
 
-/** Takes up links one after the other, so that calls are answered while a whole fleet comes back. */
+/** Admits links in batches, so that requests are answered while a whole fleet reconnects. */
 interface Admission {
-  /** `admit` is called when it is the turn of this link, in the order in which they came. */
+  /** Calls `admit` in order of arrival. */
   queue(admit: () => void): void
 }
 
 export function createAdmission(): Admission {
-  /** Each holds an open socket, and of those there is a bound. */
+  /** Bounded by the limit of open sockets, because each entry holds one. */
   let waiting: (() => void)[] = []
   let next = 0
   function admitNext(): void {
@@ -175,10 +177,12 @@ export function createAdmission(): Admission {
   }
 }
 
-/** Milliseconds until a hint that was lost is made up for. */
+/** Poll interval in milliseconds, in case a hint is lost. */
 const lostHint = 1000
 
-/** Closes links of agents whose token was revoked or whose host is gone. Returns a function that stops it. */
+/**
+ * Closes links of agents whose token was revoked or whose host was deleted. Returns a function that stops it.
+ */
 function closeRevoked(
   { store, hints, log }: Pick<WebSocketDependencies, 'store' | 'hints' | 'log'>,
   open: ReadonlySet<AgentSocket>,
@@ -197,7 +201,7 @@ function closeRevoked(
   }
 
   const polling = repeat(lostHint, closeLost, (error) =>
-    log.error({ err: error }, 'links of revoked agents could not be looked for'),
+    log.error({ err: error }, 'could not look for links of revoked agents'),
   )
   const unsubscribe = hints.subscribe('agentRevoked', null, ({ id }) => {
     for (const link of open) if (link.agentId === id) end(link)

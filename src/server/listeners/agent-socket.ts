@@ -12,11 +12,13 @@ import { closeReason } from './close-reason.ts'
 import type { EarlyFrames } from './early-frames.ts'
 import { type BacklogShare, costOf, type FrameRate, type LinkBounds, StrayFrames } from './link-bounds.ts'
 
-/** A peer that reads nothing while so much waits for it is as good as gone. */
+/** Bytes of unsent data above which a peer counts as dead. */
 const sendBufferLimit = 64 * 1024 * 1024
-/** The same before the answer to its first ping: it is sent pings and pongs only. */
+/** The same before its first pong; until then it is sent only pings and pongs. */
 const earlySendLimit = 1024 * 1024
-/** What others may have decided otherwise once the lease of this server is over (contract §12). */
+/**
+ * Messages that need the lease, because after it expires other servers may decide otherwise (contract §12).
+ */
 const underLease: ReadonlySet<MessageType> = new Set([
   'EXECUTE_SCRIPT',
   'COPY_FILE',
@@ -26,16 +28,16 @@ const underLease: ReadonlySet<MessageType> = new Set([
   'TERMINAL_OPEN',
 ])
 
-/** What the owner of a socket does with it. */
+/** Events of a socket for its owner. */
 export interface SocketEvents {
-  /** The agent has answered the ping that was sent after the claim; frames follow. */
+  /** The agent answered the ping sent after the claim; frames follow. */
   proven(link: AgentSocket): void
   hello(link: AgentSocket, hello: AgentHello): Promise<void>
-  /** Any other message; resolves when it is dealt with. */
+  /** Any other message; resolves when it is handled. */
   message(
     link: AgentSocket,
     message: Exclude<FromAgent, { type: 'AGENT_HELLO' }>,
-    /** The text of output as JSON, where it came in one piece. */
+    /** JSON text of the output, if it came in one piece. */
     json: Uint8Array | undefined,
   ): Promise<void>
   /** The link closes because of stray frames. */
@@ -48,32 +50,32 @@ interface SocketParts {
   log: Log
   events: SocketEvents
   bounds: LinkBounds
-  /** Whether the lease of this server holds; a server that is alone has none to lose. */
+  /** Whether this server's lease holds; a single server has none to lose. */
   holdsLease?: () => boolean
 }
 
-/** One WebSocket of an agent: framing, faults, liveness and backpressure. It knows nothing of tasks. */
+/** One WebSocket of an agent: framing, faults, liveness and backpressure. It knows no tasks. */
 export class AgentSocket implements AgentLink {
   readonly hostId: number
   readonly agentId: string
   readonly ofOurs: boolean
   hello: AgentHello | null = null
-  /** The agent has closed it because it was stopped. */
+  /** The agent closed the link because it was stopped. */
   isStopped = false
-  /** Monotonic milliseconds of the last data frame in either direction or ping of the agent. */
+  /** Monotonic milliseconds of the last data frame in either direction, or the agent's last ping. */
   lastActivity: number
   #lastHeard: number
   #pingedAt = Number.NEGATIVE_INFINITY
   #open = true
   #claim: LinkClaim | null = null
-  /** What the pong has to say, and since when it is waited for. */
+  /** Expected pong, and since when it is awaited. */
   #proof: { data: Buffer; since: number } | null = null
-  /** Frames that wait for that pong. */
+  /** Frames received before that pong. */
   readonly #early: EarlyFrames
   #isProven = false
   readonly #backlog: BacklogShare
   readonly #rate: FrameRate
-  /** Has sent too fast, and is not read for a while. */
+  /** It sent too fast, so reading is paused. */
   #isResting = false
   readonly #strays: StrayFrames
   #nextId = 0
@@ -113,7 +115,7 @@ export class AgentSocket implements AgentLink {
       this.lastActivity = clock.monotonic()
       this.#lastHeard = this.lastActivity
       this.#spend(1)
-      // A peer that pings and never reads would pile up pongs.
+      // A peer that pings without reading would pile up pongs.
       if (socket.bufferedAmount > (this.#isProven ? sendBufferLimit : earlySendLimit))
         this.close(closeCodes.overloaded, 'the agent does not read')
     })
@@ -137,7 +139,7 @@ export class AgentSocket implements AgentLink {
     return this.#open && this.#socket.readyState === this.#socket.OPEN
   }
 
-  /** Bytes of frames that are read and not dealt with. */
+  /** Bytes of frames received but not yet processed. */
   get backlogBytes(): number {
     return this.#early.bytes + this.#backlog.bytes
   }
@@ -148,8 +150,8 @@ export class AgentSocket implements AgentLink {
   }
 
   /**
-   * Asks for a sign of life that is newer than the claim: a link that waited for its claim may be older than one that the agent
-   * has elsewhere. The agent's frames wait for the answer.
+   * Sends a ping after the claim: a link that waited for its claim may be older than the agent's link
+   * elsewhere. Frames wait for the pong.
    */
   prove(claim: LinkClaim): void {
     this.#claim = claim
@@ -164,7 +166,7 @@ export class AgentSocket implements AgentLink {
       return false
     }
     if (underLease.has(type) && !this.#holdsLease()) {
-      // The agent goes to a server that may, and says there what it has.
+      // The agent reconnects to a server with a lease, and reports there what it has.
       this.close(closeCodes.overloaded, 'the server cannot reach its store')
       return false
     }
@@ -181,26 +183,26 @@ export class AgentSocket implements AgentLink {
     this.close(closeCodes.protocolFault, 'too many stray frames')
   }
 
-  /** From here on frames of this link are void (contract §6). */
+  /** Frames that arrive later are ignored (contract §6). */
   close(code: number, reason: string): void {
     if (!this.#open) return
     this.#open = false
     this.#early.take()
     this.#socket.close(code, closeReason(reason))
-    // Not when the peer has answered the close frame: what is sent till then would be lost.
+    // At once, because frames sent until the peer's close frame would be lost.
     this.#events.closed(this)
-    // A peer that is gone never answers the close frame.
+    // A dead peer never answers the close frame.
     setTimeout(() => this.#socket.terminate(), 2000).unref()
   }
 
-  /** Called every few seconds: pings, and gives up a peer that does not answer. */
+  /** Called every few seconds: pings, and terminates a peer that does not answer. */
   tick(idleTimeout: number): void {
     const now = this.#clock.monotonic()
-    // A server that stood still itself asks again first: what came meanwhile is not read yet.
+    // After a stall, ping once more before declaring the peer dead: its data may be unread.
     const isAsked = now - this.#pingedAt < 1.5 * pingInterval
     this.#pingedAt = now
     if (this.#backlog.isPaused || (this.#isResting && this.#isProven)) {
-      // It is we who do not read; the ping keeps the peer from giving us up.
+      // We paused reading; ping so that the agent does not time us out.
       this.#ping()
     } else if (isAsked && now - Math.min(this.#lastHeard, this.#proof?.since ?? now) > deadAfter)
       this.#socket.terminate()
@@ -208,7 +210,10 @@ export class AgentSocket implements AgentLink {
     else this.#ping()
   }
 
-  /** A peer may answer the newest of several pings only (RFC 6455 §5.5.3), so each asks for the proof that is still missing. */
+  /**
+   * Each ping carries the pending proof, because a peer may answer only the newest of several (RFC 6455
+   * §5.5.3).
+   */
   #ping(): void {
     if (this.#open) this.#socket.ping(this.#proof?.data)
   }
@@ -221,16 +226,16 @@ export class AgentSocket implements AgentLink {
     for (const { data, isBinary } of early) this.#read(data, isBinary)
   }
 
-  /** Reads on once neither the backlog nor its own pace keeps the link from being read. */
+  /** Resumes reading once neither the backlog nor the frame rate pauses the link. */
   #resume(): void {
     if (this.#backlog.isPaused || this.#isResting) return
-    // We did not read, so the peer's idle time starts again.
+    // We were not reading, so restart the idle time.
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity
     this.#socket.resume()
   }
 
-  /** Counts frames; a link that sends too fast is not read for a while, so that its agent holds the rest. */
+  /** Counts frames; reading a link that sends too fast is paused, so that its agent holds the rest. */
   #spend(frames: number): void {
     const wait = this.#rate.take(this.hostId, frames, this.#clock.monotonic())
     if (wait === 0 || this.#isResting) return
@@ -272,7 +277,7 @@ export class AgentSocket implements AgentLink {
         { err: error, agentId: this.agentId, type: message.type },
         'a frame could not be handled',
       )
-      // The agent repeats over its next link what was not acknowledged; on this one it would wait for ever.
+      // The agent resends unacknowledged messages over its next link only.
       this.close(closeCodes.overloaded, 'the server cannot take this just now')
     } finally {
       this.#backlog.add(-bytes)
@@ -282,7 +287,11 @@ export class AgentSocket implements AgentLink {
   #deliver(message: FromAgent, json?: Uint8Array): Promise<void> {
     if (message.type === 'AGENT_HELLO') {
       if (!this.ofOurs || this.hello) {
-        this.send('ERROR', { code: 400, message: 'AGENT_HELLO comes once, over rsm.1', refId: message.id })
+        this.send('ERROR', {
+          code: 400,
+          message: 'AGENT_HELLO must be sent once, over rsm.1',
+          refId: message.id,
+        })
         this.stray(null)
         return Promise.resolve()
       }
@@ -290,7 +299,7 @@ export class AgentSocket implements AgentLink {
       return this.#events.hello(this, message.payload)
     }
     if (this.ofOurs && !this.hello) {
-      this.close(closeCodes.protocolFault, 'AGENT_HELLO has to come first')
+      this.close(closeCodes.protocolFault, 'AGENT_HELLO must come first')
       return Promise.resolve()
     }
     return this.#events.message(this, message, json)

@@ -1,7 +1,7 @@
-/** A control frame has room for 125 bytes, two of which are the code (RFC 6455 §5.5); `ws` throws at more. */
+/** A control frame holds 125 bytes, two of them the code (RFC 6455 §5.5); `ws` throws above that. */
 const mostBytes = 123
 
-/** As much of a sentence as fits into a close frame, with no character cut. */
+/** Truncates a sentence to fit a close frame, between characters. */
 export function closeReason(sentence: string): string {
   const bytes = Buffer.from(sentence)
   if (bytes.length <= mostBytes) return sentence

@@ -16,10 +16,9 @@ import type { Tickets } from '../terminals/tickets.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
 
 export interface WebSocketDependencies {
-  /** The server whose sockets these are. */
   member: Member
   links: Links
-  /** Of the servers that share the store. */
+  /** Between the servers of the store, if it is shared. */
   relay?: ServerRelay | null
   credentials: Credentials
   engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>
@@ -32,13 +31,13 @@ export interface WebSocketDependencies {
   facts: LocalFacts
   clock: Clock
   log: Log
-  /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
+  /** Seconds without a data frame or an agent's ping before a link is closed (contract §6). */
   wsIdleTimeout: number
   accepting(): boolean
-  /** Whether the lease of this server holds. */
+  /** Whether this server's lease holds. */
   holdsLease(): boolean
-  /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
+  /** Called for each refused upgrade, before the response is sent; `caller` if known. */
   refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
-  /** Hears of a client's frame that nobody of good will sends. */
+  /** Called for client frames that only a hostile client sends. */
   frameRefused(socket: TerminalSocket, message: string): void
 }

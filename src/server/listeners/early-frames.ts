@@ -1,8 +1,8 @@
-/** Bytes of frames that may come over a link before the answer to its first ping: more than the sockets of both ends hold. */
+/** Bytes of frames on one link before its first pong; more than the socket buffers of both ends. */
 const linkLimit = 16 * 1024 * 1024
 /** The same over all links. */
 const totalLimit = 64 * 1024 * 1024
-/** Bytes that a frame takes beside its own. */
+/** Overhead of a frame in bytes. */
 const frameCost = 256
 
 export interface Frame {
@@ -10,17 +10,20 @@ export interface Frame {
   readonly isBinary: boolean
 }
 
-/** The frames that one link has sent before its first pong, in their order. */
+/** Frames that a link received before its first pong, in order. */
 export interface EarlyFrames {
   readonly bytes: number
   add(frame: Frame): void
-  /** Answers them, and keeps none. */
+  /** Returns the frames and forgets them. */
   take(): readonly Frame[]
 }
 
-/** Bounds what links keep before their first pongs, which any number of hostile hosts may put off: each alone, and all together. */
+/**
+ * Limits the frames kept before the first pongs, per link and in total, because hostile hosts can delay their
+ * pongs.
+ */
 export interface EarlyRoom {
-  /** `refuse` hears that the link keeps too much: more than its bound, or the most of all where together they keep too much. */
+  /** `refuse` is called when the link exceeds its limit, or is the largest when the total does. */
   open(refuse: () => void): EarlyFrames
 }
 

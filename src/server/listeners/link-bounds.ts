@@ -3,7 +3,7 @@ import type { MessageType } from '../../core/protocol/messages.ts'
 import { Allowance } from '../../core/rates.ts'
 import { createEarlyRoom, type EarlyRoom } from './early-frames.ts'
 
-/** Bounds that the links of all agents share. */
+/** Limits shared by the links of all agents. */
 export interface LinkBounds {
   readonly backlog: Backlog
   readonly earlyRoom: EarlyRoom
@@ -19,14 +19,14 @@ export const createLinkBounds = (): LinkBounds => ({
 })
 
 /**
- * Frames that one agent may send at once, and in each second from then on. A script's output is one frame in 10 ms at most, so
- * 64 busy ones send 6,400; an agent that is slowed down sends longer ones.
+ * Frames that an agent may send at once, and per second after that. A script sends at most one output frame
+ * per 10 ms, so 64 busy ones send 6,400; an agent that is slowed down sends larger frames.
  */
 const frameBurst = 100_000
 const framesPerSecond = 10_000
-/** Milliseconds for which a link that has sent too much is not read, at least. */
+/** Shortest pause of a link that sent too much, in milliseconds. */
 const shortestPause = 100
-/** Frames that one of these counts as: it may be a commit of its own, where output shares one with what came beside it. */
+/** Cost of these frames: each may be a commit of its own, while output shares commits. */
 const commitCost = 10
 const commits: ReadonlySet<MessageType> = new Set([
   'SCRIPT_PHASE',
@@ -37,29 +37,32 @@ const commits: ReadonlySet<MessageType> = new Set([
 
 export const costOf = (type: MessageType): number => (commits.has(type) ? commitCost : 1)
 
-/** How fast agents may send, over however many links. Frames beyond it wait in the socket, and so with the agent. */
+/**
+ * Limits the frame rate of each agent over all its links. Excess frames wait in the socket, and thus at the
+ * agent.
+ */
 export class FrameRate {
   readonly #allowance = new Allowance(frameBurst, 1000 / framesPerSecond)
 
-  /** Counts frames of a host at `now`; answers for how many milliseconds its link is not to be read. */
+  /** Counts frames of a host at `now`; returns the milliseconds to pause reading. */
   take(hostId: number, frames: number, now: number): number {
     const over = this.#allowance.spend(hostId, frames, now)
     return over > 0 ? over + shortestPause : 0
   }
 }
 
-/** Stray frames that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
+/** Stray frames that an agent may send at once; milliseconds until it may send another: 600 a minute. */
 const mostStrays = 600
 const strayPeriod = 100
 /**
- * Frames about one task or session that may be on their way while the agent has yet to hear that it does not own it: they count
- * as one. An agent of ours has 1,024 of them on their way at most.
+ * Frames about one task or session that may be in flight before the agent learns that it does not own it;
+ * counted as one. An rsm agent has at most 1,024 in flight.
  */
 const straysInFlight = 2048
-/** Tasks and sessions that are told apart on one link. */
+/** Tasks and sessions tracked per link. */
 const mostSubjects = 1024
 
-/** Budget of stray frames by agent, over all its links. */
+/** Budget of stray frames per agent, over all its links. */
 export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, strayPeriod)
 
 /** Counts the stray frames of one link (P31). */
@@ -73,7 +76,10 @@ export class StrayFrames {
     this.#agentId = agentId
   }
 
-  /** One more at `now` (monotonic milliseconds), about this task or session; false: it is one too many. */
+  /**
+   * Counts a frame at `now` (monotonic milliseconds) about this task or session; false if the budget is
+   * exceeded.
+   */
   take(about: string | null, now: number): boolean {
     return (about !== null && !this.#counts(about)) || this.#allowance.take(this.#agentId, now) === 0
   }
@@ -86,15 +92,17 @@ export class StrayFrames {
   }
 }
 
-/** While a link has so many bytes of frames waiting to be stored, it is not read: its agent then holds them. */
+/**
+ * Backlog in bytes at which reading a link is paused, so that its agent holds the rest; and at which it
+ * resumes.
+ */
 const linkHigh = 1024 * 1024
 const linkLow = 256 * 1024
-/** The same over all links; those that have next to nothing waiting are read all the same. */
+/** The same over all links; links with almost no backlog are read anyway. */
 const totalHigh = 16 * 1024 * 1024
 const totalLow = 8 * 1024 * 1024
 const nextToNothing = 64 * 1024
 
-/** Pauses and resumes reading a link. */
 interface Flow {
   pause: () => void
   resume: () => void
@@ -104,11 +112,11 @@ interface Flow {
 export interface BacklogShare {
   readonly bytes: number
   readonly isPaused: boolean
-  /** Counts a frame in, or out with its bytes negative. */
+  /** Adds a frame, or removes it if negative. */
   add(bytes: number): void
 }
 
-/** Bounds the frames that are read and not dealt with, for each link and over all of them. */
+/** Limits frames received but not yet processed, per link and in total. */
 interface Backlog {
   share(flow: Flow): BacklogShare
 }

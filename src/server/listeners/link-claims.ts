@@ -7,17 +7,17 @@ import type { WebSocketDependencies } from './dependencies.ts'
 
 export const sharedIdentity = 'Two agents share this identity; remove one, or enroll it again'
 
-/** That a store is away is said once; thousands of links would say it again. */
+/** Logs a store outage once, not once per link. */
 export const levelOf = (error: unknown): 'debug' | 'error' =>
   error instanceof RsmError && error.code === 'unavailable' ? 'debug' : 'error'
 
-/** Which of the open links hold their hosts. */
+/** Decides which open link is the one of its host. */
 export interface LinkClaims {
-  /** Makes a link the one of its host; the agent's frames wait until it has answered a ping. */
+  /** Claims the host for a link; the agent's frames wait for its pong. */
   take(link: AgentSocket): Promise<void>
-  /** The link is closed. */
+  /** Releases the claim of a closed link. */
   gone(link: AgentSocket): void
-  /** Called every few seconds: ends refusals of hosts with two agents whose time is over. */
+  /** Called every few seconds: ends expired refusals of hosts with two agents. */
   expire(): Promise<void>
 }
 

@@ -31,7 +31,7 @@ interface TerminalListenerDependencies {
   frameRefused(socket: TerminalSocket, message: string): void
 }
 
-/** Lets clients in to terminal sessions, and owns their sockets. */
+/** Accepts clients of terminal sessions, and owns their sockets. */
 interface TerminalListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   tick(): void
@@ -59,7 +59,7 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
     handleProtocols: (offered) => (offered.has(terminalSubprotocol) ? terminalSubprotocol : false),
   })
 
-  /** Identifies the caller by ticket or token. A ticket is used up by this, whatever follows. */
+  /** Identifies the caller by ticket or token. Consumes the ticket in any case. */
   async function identify(
     request: IncomingMessage,
     sessionId: string,
@@ -75,21 +75,18 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
   async function authorize(request: IncomingMessage, seen: { caller: Caller | undefined }): Promise<Entry> {
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
     deps.clients.check(request)
-    // As it was asked for: a URL would resolve what looks like `..` in it.
+    // Taken from the raw URL, because parsing would resolve `..`.
     const [sessionId = '', search] = (request.url ?? '').slice(pathPrefix.length).split(/\?(.*)/s)
     const query = new URLSearchParams(search)
     const { caller, watch: ofTicket } = await identify(request, sessionId, query)
     seen.caller = caller
     if (!caller)
-      throw new RsmError(
-        'unauthenticated',
-        'This needs a token, or a ticket that is fresh, unused and for this session',
-      )
+      throw new RsmError('unauthenticated', 'This requires a token, or a valid ticket for this session')
     if (!isOwnOrigin(request, deps.clients.schemeOf(request)))
-      throw new RsmError('forbidden', 'A page of another origin opens no terminal here')
-    if (caller.type !== 'user') throw new RsmError('forbidden', 'This takes the token of a user')
+      throw new RsmError('forbidden', 'Pages of another origin cannot open terminals')
+    if (caller.type !== 'user') throw new RsmError('forbidden', 'This requires the token of a user')
     demand(caller, 'execute')
-    // A ticket is as good as the token that it was asked for with, and no longer.
+    // A ticket is valid only as long as the token that requested it.
     await stillAllowed(store, caller, 'execute')
     const watch = ofTicket ?? query.get('watch') === 'true'
     const record = sessionId.length > longestId ? undefined : await store.get('terminals', sessionId)
@@ -148,13 +145,13 @@ function afterOf(text: string | null): number | null {
   if (text === null) return null
   const after = Number(text)
   if (/^-?\d+$/.test(text) && Number.isSafeInteger(after) && after >= -1) return after
-  throw new RsmError('invalid', 'after has to be a whole number from -1')
+  throw new RsmError('invalid', 'after must be an integer from -1')
 }
 
 /**
- * Whether a request comes from no page at all, or from one of this server's own: browsers open WebSockets across origins
- * and say so in `Origin` (RFC 6455 §10.2). Behind a proxy that does not pass `Host` on, `X-Forwarded-Host` says what the
- * browser asked for; no page can set either. `scheme` is by which the browser asked, where that is known.
+ * Whether a request comes from no page, or from a page of this server: browsers send `Origin` with WebSockets
+ * across origins (RFC 6455 §10.2). `X-Forwarded-Host` covers proxies that do not pass on `Host`; pages can
+ * set neither. `scheme`: the browser's scheme, if known.
  */
 export function isOwnOrigin(
   { headers }: Pick<IncomingMessage, 'headers'>,
@@ -165,7 +162,7 @@ export function isOwnOrigin(
   const forwarded = headers['x-forwarded-host']
   try {
     const { protocol, host: from, origin: bare } = new URL(origin)
-    // Browsers send nothing beside scheme, host and port; a path, a user or another scheme is not a page of ours.
+    // Browsers send only scheme, host and port; anything else is not a page of this server.
     if (origin !== bare || !(scheme === null ? ['http:', 'https:'] : [`${scheme}:`]).includes(protocol))
       return false
     const hostOf = (name: string) => new URL(`${protocol}//${name}`).host

@@ -16,9 +16,9 @@ import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
 import { closeReason } from './close-reason.ts'
 
-/** Whoever sends what is answered with ERROR and never reads the answers. */
+/** Bytes of unsent data, e.g. ERRORs to a client that does not read them. */
 const sendBufferLimit = 4 * 1024 * 1024
-/** Close codes of a client that has answered ours, or was first to close and gave none. */
+/** Close codes of a client that answered our close frame, or closed first without a code. */
 const inOrder: ReadonlySet<number> = new Set([1000, 1005])
 
 const frameEnd = Buffer.from('}}')
@@ -27,12 +27,12 @@ interface SocketOptions {
   caller: UserCaller
   ip: string | null
   clock: Clock
-  /** A frame was refused that only someone with bad intentions sends. */
+  /** Called for frames that only a hostile client sends. */
   refused(message: string): void
   closed(): void
 }
 
-/** One WebSocket of a client of a terminal: framing, faults, liveness. */
+/** One WebSocket of a terminal client: framing, faults, liveness. */
 export class TerminalSocket implements TerminalClient {
   readonly caller: UserCaller
   readonly ip: string | null
@@ -62,7 +62,7 @@ export class TerminalSocket implements TerminalClient {
     }
     socket.on('ping', () => {
       heard()
-      // Pongs go out by themselves: who pings and never reads would pile them up.
+      // `ws` sends pongs automatically; a client that pings without reading would pile them up.
       if (socket.bufferedAmount > sendBufferLimit)
         this.close(closeCodes.overloaded, 'the client does not read')
     })
@@ -75,11 +75,11 @@ export class TerminalSocket implements TerminalClient {
     })
   }
 
-  /** `attach` throws for a session that has ended meanwhile. */
+  /** `attach` throws if the session ended meanwhile. */
   start(attach: () => Attachment): void {
     try {
       this.#attachment = attach()
-      // One that had nothing left to hear was closed at once.
+      // A client that was already up to date was closed at once.
       if (!this.#open) this.#attachment.gone()
     } catch (error) {
       const known = error instanceof RsmError
@@ -95,13 +95,13 @@ export class TerminalSocket implements TerminalClient {
     const head = this.#head('TERMINAL_OUTPUT')
     const before = Buffer.from(`${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":`)
     const frame = Buffer.concat([before, json, frameEnd])
-    // What a closing socket refuses is not written: whoever comes back misses it.
+    // Output refused by a closing socket does not count as written, so that a reconnecting client gets it.
     this.#socket.send(frame, { binary: false }, (error) => {
       if (!error) written()
     })
   }
 
-  /** One that knows the contract's messages only is told in the terminal what its user has to hear (contract §7). */
+  /** Shows important notices as output to clients that do not know TERMINAL_NOTICE (contract §7). */
   notify(notice: TerminalNotice): void {
     const { sessionId, kind, message } = notice
     if (this.acknowledges) this.send('TERMINAL_NOTICE', notice)
@@ -128,7 +128,7 @@ export class TerminalSocket implements TerminalClient {
   close(code: number, reason: string): void {
     if (!this.#open) return
     this.#socket.close(code, closeReason(reason))
-    // A peer that is gone never answers the close frame; one that is held is not heard.
+    // A dead peer never answers the close frame; a paused socket would not receive it.
     this.#socket.resume()
     setTimeout(() => this.#socket.terminate(), 2000).unref()
     this.#ended()
@@ -143,10 +143,10 @@ export class TerminalSocket implements TerminalClient {
     this.#socket.resume()
   }
 
-  /** Called every few seconds: pings, and gives up a peer that does not answer. */
+  /** Called every few seconds: pings, and terminates a peer that does not answer. */
   tick(): void {
     const now = this.#clock.monotonic()
-    // A server that stood still itself asks again first: what came meanwhile is not read yet.
+    // After a stall, ping once more before declaring the peer dead: its data may be unread.
     const isAsked = now - this.#pingedAt < 1.5 * pingInterval
     this.#pingedAt = now
     if (isAsked && !this.#socket.isPaused && now - this.#lastHeard > deadAfter) this.#socket.terminate()

@@ -13,10 +13,10 @@ import { type AgentListener, createAgentListener } from './agent-listener.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
 import { createTerminalListener, isTerminalPath } from './terminal-listener.ts'
 
-/** Owns every WebSocket of the server. */
+/** Owns all WebSockets of the server. */
 export interface WebSockets extends Pick<AgentListener, 'load' | 'shed'> {
   attach(server: Server): void
-  /** Closes all links with 1001. */
+  /** Closes all of them with 1001. */
   close(): void
 }
 
@@ -58,7 +58,7 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
     },
     close() {
       clearInterval(ticking)
-      // Before the links: no client need hear that its host is away.
+      // Clients first, so that they are not notified of disconnected hosts.
       clients.close()
       relay?.close()
       agents.close()
@@ -66,15 +66,15 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
   }
 }
 
-/** Whether a request asks for a WebSocket, and at a path that has them. */
+/** Whether a request asks for a WebSocket on a path that has them. */
 function asksForWebSocket({ headers, url = '' }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && url.startsWith('/ws/')
 }
 
 /**
- * Answers a request as if it had not asked to upgrade, as RFC 9110 §7.8 wants it: `Upgrade: h2c`, which Java's client and curl
- * send along, is an offer. Node hands over the socket and stops reading its requests; so the request goes back, without
- * the offer, and the socket starts again. (`shouldUpgradeCallback` does this, from Node 24.9 on.)
+ * Answers a request as if it did not ask to upgrade (RFC 9110 §7.8): `Upgrade: h2c`, which curl and Java's
+ * client send, is only an offer. Node hands over the socket and stops parsing it, so the request is put back
+ * without the offer and the socket starts again. (From Node 24.9 on, `shouldUpgradeCallback` does this.)
  */
 export function declineUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
@@ -93,11 +93,14 @@ export function declineUpgrade(server: Server, request: IncomingMessage, socket:
   server.emit(socket instanceof TLSSocket ? 'secureConnection' : 'connection', socket)
 }
 
-/** Milliseconds between looks at the lease. */
+/** Milliseconds between checks of the lease. */
 const checkInterval = 1_000
-/** A process that stood still asks for its lease first. */
+/** Milliseconds for a process that was suspended to renew its lease. */
 const graceAfterPause = 5_000
-/** Milliseconds after the last renewed lease for which links are kept, and in which they are closed then (contract §12). */
+/**
+ * Milliseconds after the last renewal until links are closed, and over which closing them is spread (contract
+ * §12).
+ */
 const keptFor = 30_000
 const closedWithin = 30_000
 
@@ -107,7 +110,10 @@ interface SheddingParts {
   clock: Clock
 }
 
-/** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Returns a function that stops it. */
+/**
+ * Gradually closes links while the store is unreachable, so that agents connect to other servers. Returns a
+ * function that stops it.
+ */
 export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
   let checkedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY
@@ -121,7 +127,7 @@ export function shedLinks({ membership, webSockets, clock }: SheddingParts): () 
   return () => clearInterval(checks)
 }
 
-/** The share of the links that is closed now, where that is asked every `interval` milliseconds. */
+/** Share of the links to close now, if called every `interval` milliseconds. */
 export function shareToClose(sinceRenewed: number, interval: number): number {
   const left = keptFor + closedWithin - sinceRenewed
   if (left > closedWithin) return 0
