@@ -6,37 +6,36 @@ import type { Standing } from '../../core/protocol/http/server.ts'
 import type { Room } from '../../disk/disk.ts'
 import type { PoolLoad } from '../storage/ports/cluster.ts'
 
-/** Values that are counted when a scrape asks for them. */
+/** Values read at each scrape. */
 export interface Counted {
   version: string
-  /** Hosts by the status that is shown, every status named. */
+  /** Hosts by displayed status, including statuses without hosts. */
   hosts(): Promise<Readonly<Record<HostStatus | 'NO_LINK', number>>>
-  /** Tasks that run, executions that were sent and have no end, and executions that wait for their host. */
+  /** Running tasks, executions in progress, executions waiting for their host. */
   work(): Promise<{ tasks: number; running: number; waiting: number }>
-  /** Agent links, and bytes of their frames that are not dealt with. */
+  /** Agent links, and bytes of their frames not yet processed. */
   links(): { open: number; backlogBytes: number }
-  /** Terminal sessions. */
   terminals(): { open: number }
-  /** Writes that wait for the journal. */
+  /** Writes queued for the journal. */
   journalQueue(): number
-  /** Passwords that wait to be checked. */
+  /** Passwords queued to be checked. */
   loginQueue(): number
-  /** The file system of the data directory; null where it gives no answer. */
+  /** File system of the data directory; null if it does not respond. */
   room(): Promise<Room | null>
   readOnly(): boolean
   auditRefused(): boolean
-  /** Deliveries that wait for the webhooks of this server. */
+  /** Deliveries pending for this server's webhooks. */
   deliveries(): number
-  /** Null where the store is this server's alone. */
+  /** Null if the store is not shared. */
   shared(): SharedLoad | null
 }
 
-/** A server on a store that several share. */
+/** Load of a server on a shared store. */
 interface SharedLoad extends Standing {
   hasFault: boolean
 }
 
-/** Registers the gauges of a server, which are read at each scrape. */
+/** Registers the gauges of a server. */
 export function registerGauges(registry: Registry, counted: Counted): void {
   const { gauge, gauges } = polledGauges(registry)
   const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null
@@ -45,25 +44,22 @@ export function registerGauges(registry: Registry, counted: Counted): void {
     [counted.version]: 1,
   }))
   gauges('rsm_hosts', 'Hosts by status.', 'status', () => counted.hosts())
-  gauge('rsm_agent_links', 'WebSockets of agents that are open.', () => counted.links().open)
+  gauge('rsm_agent_links', 'Open WebSockets of agents.', () => counted.links().open)
   gauge(
     'rsm_frame_backlog_bytes',
-    'Frames of agents that are read and not dealt with.',
+    'Agent frames received but not yet processed.',
     () => counted.links().backlogBytes,
   )
   gauges('rsm_tasks', 'Tasks that have not ended.', 'status', async () => ({
     RUNNING: (await counted.work()).tasks,
   }))
-  gauges(
-    'rsm_executions',
-    'Executions that were sent to their host and have not ended.',
-    'status',
-    async () => ({ RUNNING: (await counted.work()).running }),
-  )
-  gauge('rsm_terminals', 'Terminal sessions that are open.', () => counted.terminals().open)
+  gauges('rsm_executions', 'Executions sent to their host that have not ended.', 'status', async () => ({
+    RUNNING: (await counted.work()).running,
+  }))
+  gauge('rsm_terminals', 'Open terminal sessions.', () => counted.terminals().open)
   gauges(
     'rsm_queue_length',
-    'What waits: writes for the journal, executions for their host, passwords to be checked.',
+    'Queued journal writes, executions waiting for their host, logins being checked.',
     'queue',
     async () => ({
       journal: counted.journalQueue(),
@@ -71,23 +67,21 @@ export function registerGauges(registry: Registry, counted: Counted): void {
       logins: counted.loginQueue(),
     }),
   )
-  gauge('rsm_disk_size_bytes', 'The file system of the data directory.', () => room('size'))
-  gauge('rsm_disk_available_bytes', 'What the server may still write there.', () => room('available'))
+  gauge('rsm_disk_size_bytes', 'Size of the file system of the data directory.', () => room('size'))
+  gauge('rsm_disk_available_bytes', 'Space there that the server may use.', () => room('available'))
   gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
     counted.readOnly() ? 1 : 0,
   )
   gauge('rsm_audit_refused', '1 while the audit log takes no entries, and so every change is refused.', () =>
     counted.auditRefused() ? 1 : 0,
   )
-  gauge(
-    'rsm_webhook_deliveries_waiting',
-    'Events that wait for the webhooks that this server sends for.',
-    () => counted.deliveries(),
+  gauge('rsm_webhook_deliveries_waiting', 'Events pending for the webhooks of this server.', () =>
+    counted.deliveries(),
   )
   registerShared(registry, () => counted.shared())
 }
 
-/** Registers the gauges of one server among several; `read` answers null where it has its store to itself. */
+/** Registers the gauges of a server on a shared store; `read` returns null otherwise. */
 function registerShared(registry: Registry, read: () => SharedLoad | null): void {
   const { gauge, gauges } = polledGauges(registry)
   const poolsBy = (part: keyof PoolLoad) => () => {
@@ -109,36 +103,36 @@ function registerShared(registry: Registry, read: () => SharedLoad | null): void
   })
   gauge(
     'rsm_lease_seconds',
-    'Until other servers may take over the tasks and links of this one; only with --store.',
+    'Time until other servers may take over the tasks and links of this one; only with --store.',
     () => read()?.leaseSeconds ?? null,
   )
   gauges(
     'rsm_store_connections',
-    'Connections to PostgreSQL that are in use, by pool; only with --store.',
+    'Connections to PostgreSQL in use, by pool; only with --store.',
     'pool',
     poolsBy('busy'),
   )
   gauges(
     'rsm_store_waiting',
-    'Calls that wait for a connection to PostgreSQL, by pool; only with --store.',
+    'Calls waiting for a connection to PostgreSQL, by pool; only with --store.',
     'pool',
     poolsBy('waiting'),
   )
   gauge(
     'rsm_hint_lag_seconds',
-    'How long a hint takes from this server through PostgreSQL back to it; only with --store.',
+    'Round trip of a hint from this server through PostgreSQL; only with --store.',
     () => read()?.hints.lagSeconds ?? null,
   )
 }
 
-/** What a gauge shows at a scrape: nothing where it is unknown. */
+/** Null if unknown: the gauge is then omitted. */
 type Value = number | null
 type Series = Readonly<Record<string, number>>
 
 /** Milliseconds to wait for a gauge: half of Prometheus' default `scrape_timeout`. */
 const readTimeout = 5_000
 
-/** Gauges of a registry that are looked at when a scrape asks for them. */
+/** Gauges that are read at each scrape. */
 export function polledGauges(registry: Registry, patience = readTimeout) {
   const registers = [registry]
   return {
@@ -153,7 +147,7 @@ export function polledGauges(registry: Registry, patience = readTimeout) {
           else this.set(value)
         },
       }),
-    /** One series for each value of the label; none where it is unknown. */
+    /** One series per value of the label; none if unknown. */
     gauges: (name: string, help: string, label: string, read: () => Series | null | Promise<Series | null>) =>
       new Gauge({
         name,
@@ -169,7 +163,7 @@ export function polledGauges(registry: Registry, patience = readTimeout) {
   }
 }
 
-/** Answers null if the store is away or slow, so that the scrape can report that. */
+/** Returns null if the store is unreachable or slow, so that the scrape can report that. */
 async function ifReached<T>(read: () => T | Promise<T>, patience: number): Promise<T | null> {
   const controller = new AbortController()
   try {

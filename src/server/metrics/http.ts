@@ -1,13 +1,13 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 
-/** Others count as `other`: what is sent must not decide how many series there are. */
+/** Other methods count as `other`, because clients must not determine the number of series. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const seconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5]
 
-/** A request that has been answered. */
+/** An answered request. */
 export interface Answered {
   method: string
-  /** The template, never the path; undefined where no route fits. */
+  /** Route template, never the path; undefined if no route matches. */
   route: string | undefined
   status: number
   seconds: number
@@ -17,7 +17,7 @@ export interface HttpMetrics {
   answered: (request: Answered) => void
 }
 
-/** Requests by method, template of the route and status: as many series as the application has of them. */
+/** Requests by method, route template and status; the application bounds the number of series. */
 export function createHttpMetrics(registry: Registry): HttpMetrics {
   const labels = { labelNames: ['method', 'route', 'status'] as const, registers: [registry] }
   const total = new Counter({

@@ -4,12 +4,12 @@ import { type Counted, registerGauges } from './gauges.ts'
 import { createHttpMetrics, type HttpMetrics } from './http.ts'
 import { countWork } from './work.ts'
 
-/** What one server measures of itself, for Prometheus (contract §3 `GET /metrics`). */
+/** Prometheus metrics of one server (contract §3 `GET /metrics`). */
 export interface ServerMetrics {
   answered: HttpMetrics['answered']
   journalSynced: DiskMetrics['journalSynced']
   outputSynced: DiskMetrics['outputSynced']
-  /** Answers what gives the text of a scrape. Called once, when all that is counted stands. */
+  /** Returns a function that renders a scrape. Call once, when everything it counts exists. */
   exposition(counted: Counted): () => Promise<string>
 }
 
@@ -24,7 +24,7 @@ export function createServerMetrics(facts: LocalFacts): ServerMetrics {
       registerGauges(registry, counted)
       let isWatched = false
       return () => {
-        // Servers that nobody scrapes do not pay for it.
+        // Collected from the first scrape on, because it has a cost.
         if (!isWatched) watchProcess(registry)
         isWatched = true
         return registry.metrics()
@@ -33,7 +33,7 @@ export function createServerMetrics(facts: LocalFacts): ServerMetrics {
   }
 }
 
-/** Metrics that are not worth their cost, or named against Prometheus' own rules (a gauge ending in `_total`). */
+/** Metrics that are not worth their cost, or break Prometheus' naming rules (a gauge ending in `_total`). */
 const unwanted = [
   'nodejs_active_handles',
   'nodejs_active_handles_total',
@@ -46,7 +46,7 @@ const unwanted = [
   'nodejs_heap_space_size_available_bytes',
 ]
 
-/** CPU, memory, files, event loop and garbage collection of this process: from now on they are watched, at a price. */
+/** Starts collecting CPU, memory, files, event loop and garbage collection of this process. */
 function watchProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry })
   for (const name of unwanted) registry.removeSingleMetric(name)
@@ -55,13 +55,11 @@ function watchProcess(registry: Registry): void {
 const syncBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 
 interface DiskMetrics {
-  /** The store's journal was synced. */
   journalSynced: (seconds: number) => void
-  /** Output of a task was synced. */
   outputSynced: (seconds: number, bytes: number) => void
 }
 
-/** Measures how long the disk lets writes wait, which is the least that an acknowledged write takes. */
+/** Measures fsyncs, the minimum latency of an acknowledged write. */
 function createDiskMetrics(registry: Registry): DiskMetrics {
   const registers = [registry]
   const journal = new Histogram({

@@ -8,7 +8,10 @@ const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREAC
 const deliveryOutcomes = ['delivered', 'failed', 'gave_up']
 const taskEnds = ['SUCCESS', 'FAILED', 'CANCELLED']
 
-/** Counts executions with their gates and tasks that end, slots of schedules, deliveries to webhooks, bytes of files, and streams of events that clients follow. */
+/**
+ * Counts ended executions with their gates, ended tasks, schedule slots, webhook deliveries, file bytes and
+ * followed event streams.
+ */
 export function countWork(registry: Registry, facts: LocalFacts): void {
   const registers = [registry]
   const executions = new Counter({
@@ -19,14 +22,14 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   })
   const duration = new Histogram({
     name: 'rsm_execution_duration_seconds',
-    help: 'Run time on the host; results that never started are not in it.',
+    help: 'Run time on the host, without results that never started.',
     buckets: seconds,
     labelNames: ['result'],
     registers,
   })
   const gates = new Counter({
     name: 'rsm_gates_total',
-    help: 'How verifications and rollbacks of results ended since the start of this server, one for each host.',
+    help: 'Verifications and rollbacks that ended since the start of this server, one for each host.',
     labelNames: ['phase', 'result'],
     registers,
   })
@@ -38,7 +41,7 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   })
   const slots = new Counter({
     name: 'rsm_schedule_slots_total',
-    help: 'Slots of schedules that this server has run or skipped since its start; FAILED: no task could be made.',
+    help: 'Slots of schedules that this server has run or skipped since its start; FAILED: no task could be created.',
     labelNames: ['outcome'],
     registers,
   })
@@ -50,19 +53,19 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   })
   const lateness = new Histogram({
     name: 'rsm_schedule_late_seconds',
-    help: 'How long after its planned time a slot was run, jitter included.',
+    help: 'Delay of a slot after its planned time, jitter included.',
     buckets: seconds,
     registers,
   })
   const streams = new Gauge({
     name: 'rsm_event_streams',
-    help: 'Clients that follow a stream of events now, by route.',
+    help: 'Clients following a stream of events, by route.',
     labelNames: ['route'],
     registers,
   })
   const deliveries = new Counter({
     name: 'rsm_webhook_deliveries_total',
-    help: 'Tries to deliver an event to a webhook, and deliveries that were given up.',
+    help: 'Attempts to deliver an event to a webhook, and deliveries given up.',
     labelNames: ['outcome'],
     registers,
   })
@@ -73,11 +76,11 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   })
   const fileBytes = new Counter({
     name: 'rsm_file_bytes_total',
-    help: 'Bytes of files for hosts and from them that came, or that left.',
+    help: 'Bytes of files for and from hosts, received or sent.',
     labelNames: ['direction'],
     registers,
   })
-  // Shown as 0 from the start, so that rates see their first step.
+  // Start at 0, so that rates include the first increment.
   for (const result of results) executions.inc({ result }, 0)
   for (const outcome of deliveryOutcomes) deliveries.inc({ outcome }, 0)
   for (const direction of ['in', 'out']) fileBytes.inc({ direction }, 0)

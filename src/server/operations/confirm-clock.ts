@@ -10,7 +10,7 @@ interface Parts {
   clock: Clock
 }
 
-/** A person says that the clock is right; recorded before it holds. */
+/** Confirms the clock on request of a person; audited before it takes effect. */
 export async function confirmClock({ agreed, audit, clock }: Parts): Promise<ClockConfirmed> {
   const serverTime = isoTime(clock.now())
   const { doubt } = agreed

@@ -10,11 +10,11 @@ interface Parts {
   readonly store: Pick<Store, 'transact'>
   readonly passwords: Pick<Passwords, 'hash'>
   readonly audit: Pick<AuditLog, 'append'>
-  /** Now, as records hold it. */
+  /** Current time as stored in records. */
   readonly at: string
 }
 
-/** As contract §2 has it. */
+/** Contract §2. */
 const longestPassword = 1024
 
 async function userOf(tx: Pick<Transaction, 'find' | 'query'>, username: string) {
@@ -26,12 +26,14 @@ async function userOf(tx: Pick<Transaction, 'find' | 'query'>, username: string)
   })
 }
 
-/** Gives a user a new password and ends all tokens, whose ids it answers. Errors: `not_found`, `invalid`. */
+/**
+ * Sets a user's password and revokes all their tokens, whose ids it returns. Errors: `not_found`, `invalid`.
+ */
 export async function resetPassword(
   { store, passwords, audit, at }: Parts,
   { username, password }: { username: string; password: string },
 ): Promise<PasswordReset & { ended: number[] }> {
-  // Before the password: the command line sends none to learn whether the user exists.
+  // Before the password is checked: the command line sends an empty one to check that the user exists.
   await store.transact((tx) => userOf(tx, username))
   if (password.length < shortestPassword || password.length > longestPassword)
     throw new RsmError(
@@ -41,7 +43,7 @@ export async function resetPassword(
   const passwordHash = await passwords.hash(password)
   const reset = await store.transact(async (tx) => {
     const user = await userOf(tx, username)
-    // Whoever has lost the password may have lost the authenticator app, too.
+    // A user who lost the password may have lost the authenticator app, too.
     const { totp: _, ...rest } = user
     tx.put('users', { ...rest, passwordHash, updatedAt: at })
     const tokens = await tx.find('tokens', 'userId', user.id)

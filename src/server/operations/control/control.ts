@@ -13,7 +13,7 @@ import {
 import { controlSocket, type SocketPath } from '../../../disk/control-socket.ts'
 import type { Log } from '../../../disk/log.ts'
 
-/** How each operation is carried out. */
+/** Implementation of each operation. */
 export type ControlOperations = {
   readonly [N in ControlName]: (input: ControlCalls[N]['input']) => Promise<ControlCalls[N]['answer']>
 } & {
@@ -36,13 +36,14 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
     }
     return JSON.parse(text)
   } catch (cause) {
-    throw new RsmError('invalid', 'the body is not JSON, or did not come', { cause })
+    throw new RsmError('invalid', 'the body is not JSON, or incomplete', { cause })
   }
 }
 
 /**
- * Listens on the Unix socket of a data directory whose lock the caller holds: what is left there of a killed server is
- * nobody's. A file system that has no sockets keeps no server from its work: the log then says what does not go.
+ * Listens on the Unix socket of a data directory whose lock the caller holds, so an existing socket is a
+ * leftover of a killed server. If the file system does not support sockets, logs an error and continues
+ * without.
  */
 export async function serveControl(
   directory: string,
@@ -52,7 +53,7 @@ export async function serveControl(
   async function answer(request: IncomingMessage): Promise<object | Readable> {
     const name = request.url?.slice(1) ?? ''
     if (request.method !== 'POST' || !Object.hasOwn(operations, name))
-      throw new RsmError('not_found', `this server knows no ${request.method} ${request.url}`, {
+      throw new RsmError('not_found', `unknown operation ${request.method} ${request.url}`, {
         hint: 'the command is of another version of rsm than the server: restart the server',
       })
     const operation = operations[name as ControlName] as (input: unknown) => Promise<object>
@@ -66,7 +67,7 @@ export async function serveControl(
     return { code: 500, message: 'Internal server error' }
   }
 
-  /** What has begun can't become an error any more: it ends with a trailer that says why. */
+  /** A started response cannot become an error, so a trailer carries the error. */
   async function send(stream: Readable, response: ServerResponse): Promise<void> {
     response.writeHead(200, { 'content-type': 'application/octet-stream', trailer: controlTrailer })
     try {
@@ -98,7 +99,7 @@ export async function serveControl(
       server.once('error', reject)
       server.listen(path, resolve)
     })
-    // Nobody else gets this far: the data directory is 0700.
+    // Its data directory is 0700, so no other user can connect before this.
     await chmod(path, 0o600)
   } catch (error) {
     log.error(
@@ -109,7 +110,7 @@ export async function serveControl(
   return {
     async close() {
       server.closeAllConnections()
-      // Removes the socket too.
+      // Also removes the socket.
       if (server.listening) await new Promise((resolve) => server.close(resolve))
       await socket?.release()
     },

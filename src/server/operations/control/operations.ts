@@ -45,7 +45,7 @@ function nullWhereUnavailable(error: unknown): null {
   throw error
 }
 
-/** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
+/** Operations of the control socket; names and types are in core/protocol/control.ts. */
 export function controlOperations(parts: Parts): ControlOperations {
   const { agreed, engine, audit, clock, backup, maintenance, store, shared, passwords, hints, log } = parts
   const { releases } = parts.handedOut
@@ -78,7 +78,7 @@ export function controlOperations(parts: Parts): ControlOperations {
       return done
     },
     async status() {
-      // Who looks for what is wrong gets an answer without the store, too.
+      // Status must work for troubleshooting without the store.
       const ifReached = <T>(value: Promise<T>) => value.catch(nullWhereUnavailable)
       const count = async (found: Promise<{ total: number }>) => (await ifReached(found))?.total ?? null
       const open = { where: { equals: { status: 'OPEN' } }, limit: 0 } as const

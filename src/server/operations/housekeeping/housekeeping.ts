@@ -13,13 +13,13 @@ import type { TerminalRetention } from '../../terminals/retention.ts'
 import type { Retention } from './retention.ts'
 
 const interval = 3600_000
-/** Milliseconds: soon after the start, too, as a server that is restarted often would never come to it. */
+/** Milliseconds. Soon after the start, so that a server that restarts often gets to it. */
 export const firstSweepAfter = 60_000
-/** Deliveries to webhooks that have ended are kept to be looked at. */
+/** Milliseconds that ended webhook deliveries are kept for inspection. */
 const deliveriesFor = 7 * 24 * 3600_000
-/** A token that has expired is refused at once, and kept for a week: it may be the clock that is wrong. */
+/** Milliseconds that expired tokens are kept: they are refused at once, but the clock may be wrong. */
 const expiredFor = 7 * 24 * 3600_000
-/** Removals of one transaction, so that no sweep holds up others' writes. */
+/** Removals per transaction, so that a sweep does not block other writes for long. */
 const atOnce = 500
 
 interface Housekept {
@@ -29,18 +29,20 @@ interface Housekept {
   retention: Retention
   oldTerminals: TerminalRetention
   files: Pick<FileKeeper, 'sweep'>
-  /** While a backup is made nothing is removed that it may hold: the next hour does it. */
+  /** Held while a backup is made, because it may include old data; the next sweep retries. */
   dataLock: Mutex
-  /** By one server of the store at a time; the next hour does it where another is at it. */
+  /** Runs on one server of the store at a time; the others retry at the next sweep. */
   tryExclusive: Data['tryExclusive']
   agreed: { age(): Age }
   clock: Clock
   log: Log
-  /** Milliseconds. */
   firstAfter: number
 }
 
-/** Removes what has expired, every hour: sessions and tokens, enrollment tokens, tombstones that they leave needless, idempotency keys, deliveries to webhooks, old tasks, old terminal sessions, files that no task needs, old metrics, versions of removed scripts. */
+/**
+ * Hourly removes expired sessions, tokens, enrollment tokens, needless tombstones, idempotency keys, webhook
+ * deliveries, tasks, terminal sessions, files, metrics and versions of removed scripts.
+ */
 export function createHousekeeping({
   store,
   history,
@@ -80,7 +82,7 @@ export function createHousekeeping({
     await removeNeedlessTombstones(store)
   }
   async function removeOld(): Promise<void> {
-    // What old tasks needed goes after them.
+    // Files after tasks, because old tasks may need them.
     const tasks = retention
       .sweep()
       .then((count) => count > 0 && log.info({ count, days: retention.days }, 'removed old tasks'))
@@ -109,7 +111,7 @@ export function createHousekeeping({
   }
   async function removeAll(): Promise<void> {
     const expired = sweep().catch((error: unknown) =>
-      log.warn({ err: error }, 'could not remove what has expired'),
+      log.warn({ err: error }, 'could not remove expired records'),
     )
     const metrics = history
       .sweep(agreed.age())
@@ -120,7 +122,7 @@ export function createHousekeeping({
   }
   const poll = () => {
     withReserve(() => tryExclusive(removeAll)).catch((error: unknown) =>
-      log.warn({ err: error }, 'nothing was removed for its age'),
+      log.warn({ err: error }, 'could not remove old data'),
     )
   }
   const first = setTimeout(poll, firstAfter).unref()

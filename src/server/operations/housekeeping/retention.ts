@@ -14,10 +14,10 @@ import type { TerminalRetention } from '../../terminals/retention.ts'
 
 /** Days (contract §4). */
 export const defaultTaskRetention = 30
-/** Days for which ended terminal sessions and their recordings are kept. */
+/** Days that ended terminal sessions and their recordings are kept. */
 export const defaultRecordingRetention = 90
 const day = 24 * 3600_000
-/** Removals of one transaction, so that no sweep holds up others' writes. */
+/** Removals per transaction, so that a sweep does not block other writes for long. */
 const atOnce = 200
 
 interface RetentionParts {
@@ -30,7 +30,7 @@ interface RetentionParts {
   log: Log
 }
 
-/** Tasks that go, and the bytes of their output. */
+/** Tasks to remove, and the bytes of their output. */
 interface Going {
   tasks: number
   bytes: number
@@ -39,7 +39,7 @@ interface Going {
 /** Tasks that a sweep would remove now. */
 interface RetentionPlan {
   byAge: Going
-  /** Of those that are young enough, the oldest, until the rest takes no more than it may. */
+  /** The oldest tasks within the age limit, until the rest fits the size limit. */
   bySize: Going
   kept: Going
 }
@@ -47,14 +47,14 @@ interface RetentionPlan {
 interface RetentionLimits {
   /** 0 = forever. */
   readonly days: number
-  /** Of output on disk, of all tasks; 0 = any. */
+  /** Output of all tasks on disk; 0 = unlimited. */
   readonly maxOutputBytes: number
 }
 
-/** How long ended tasks are kept, with their output (contract §4). */
+/** Retention of ended tasks and their output (contract §4). */
 export interface Retention extends RetentionLimits {
   plan(): Promise<RetentionPlan>
-  /** Removes ended tasks that are past one of the limits; nothing that runs or is being read (contract §4). Answers how many. */
+  /** Removes ended tasks beyond a limit, except those being read. Returns their number. */
   sweep(): Promise<number>
 }
 
@@ -69,7 +69,9 @@ export function createRetention(
     await results.forget(taskId)
   }
 
-  /** Folders of tasks that are not in the store: an earlier sweep was cut off between the two, or it is another store. */
+  /**
+   * Moves aside folders of tasks that are not in the store: a sweep was interrupted, or it is another store.
+   */
   async function moveOrphansAside(): Promise<void> {
     const ids = await results.list()
     const tasks = await store.getMany('tasks', ids)
@@ -79,7 +81,7 @@ export function createRetention(
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
-  /** Ended tasks that are past their days. */
+  /** Ended tasks beyond the age limit. */
   async function pastDays(): Promise<Ended[]> {
     if (days === 0) return []
     const age = agreed.age()
@@ -90,7 +92,7 @@ export function createRetention(
     )
   }
 
-  /** The oldest ended ones that have output, until all that stays takes no more than it may. */
+  /** The oldest ended tasks with output, until the rest fits the size limit. */
   function pastSize(stays: readonly Ended[], sizes: ReadonlyMap<string, number>): Ended[] {
     if (maxOutputBytes === 0) return []
     let bytes = stays.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
@@ -124,7 +126,7 @@ export function createRetention(
     return { byAge, bySize, stays: young.filter(({ id }) => !isTooMuch.has(id)), sizes }
   }
 
-  /** Answers how many. */
+  /** Returns the number of removed tasks. */
   async function remove(tasks: readonly Ended[]): Promise<number> {
     let removed = 0
     for (let from = 0; from < tasks.length; from += atOnce) {
@@ -165,7 +167,7 @@ export function createRetention(
   }
 }
 
-/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
+/** Whether a task or session id is old enough that the record may have been removed: 410 instead of 404. */
 export function isPastRetention(id: string, days: number, age: Age): boolean {
   const made = timeOfId(id)
   return days > 0 && made !== null && age(made) > days * day
@@ -180,7 +182,10 @@ interface RemovalParts {
   readonly tryExclusive: Data['tryExclusive']
 }
 
-/** Reports what is past its time or too much, and removes it unless `dryRun`. Errors: `conflict` while a backup is made. */
+/**
+ * Reports data beyond the limits, and removes it unless `dryRun`. Errors: `conflict` during a backup or
+ * another removal.
+ */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
 export function createRemoval({ retention, oldTerminals, dataLock, tryExclusive }: RemovalParts): RemoveOld {
@@ -190,7 +195,7 @@ export function createRemoval({ retention, oldTerminals, dataLock, tryExclusive 
   }
   return async ({ dryRun }) => {
     const release = dryRun ? () => undefined : dataLock.tryAcquire()
-    // Nobody waits at a terminal for a backup of an hour.
+    // Fail instead of waiting: a backup may take an hour.
     if (release === null) throw underWay()
     try {
       const plan = await retention.plan()

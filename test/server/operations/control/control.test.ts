@@ -21,7 +21,7 @@ test('A02 a server answers on a socket in its data directory, which nobody but i
     message: /nothing is held/,
   })
   const unknown = control(dataDir, 'no-such' as 'confirm-restore', nothing)
-  await t.throwsAsync(unknown, { code: 'not_found', message: /knows no POST \/no-such/ })
+  await t.throwsAsync(unknown, { code: 'not_found', message: /unknown operation POST \/no-such/ })
   await server.stop()
   await t.throwsAsync(lstat(join(dataDir, 'control.sock')), { code: 'ENOENT' })
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), {
