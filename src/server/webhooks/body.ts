@@ -1,14 +1,14 @@
 import { shortened } from '../../core/text/pieces.ts'
 import type { EventData, WebhookFormat } from '../../core/webhooks/webhook.ts'
 
-/** What happened, as receivers are told; `at`: ISO 8601. */
+/** An event as receivers see it; `at`: ISO 8601. */
 export interface Notification {
   readonly type: string
   readonly at: string
   readonly data: EventData
 }
 
-/** Characters that every chat takes in one message. */
+/** Characters that every chat accepts in one message. */
 const longestText = 1_900
 
 /** Characters of a node set in a line of text. */
@@ -17,13 +17,13 @@ const longestNodes = 200
 const countsText = (counts: readonly (readonly [status: string, count: number])[]): string =>
   counts.map(([status, count]) => `${count} ${status}`).join(', ')
 
-/** The value of a field as text; empty where it has none. */
+/** A field's value as text; empty if missing. */
 function fieldOf({ data }: Notification, field: string): string {
   const value = data[field] ?? ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** `schedule nightly FAILED on web1 (1 of 3 hosts)`: which task ended how, and where. */
+/** Which task ended how and where, e.g. `schedule nightly FAILED on web1 (1 of 3 hosts)`. */
 function endOfTask(notification: Notification): string {
   const said = (field: string) => fieldOf(notification, field)
   const counts = Object.entries((notification.data['counts'] ?? {}) as Record<string, number>)
@@ -32,7 +32,7 @@ function endOfTask(notification: Notification): string {
     said('scheduleId') === ''
       ? `task ${said('taskId')}${script} of ${said('createdBy')}`
       : `schedule ${said('schedule') || said('scheduleId')}`
-  // A delivery that an older server wrote has no nodes.
+  // Deliveries written by an older server have no nodes.
   if (said('status') !== 'FAILED' || notification.data['nodes'] === undefined)
     return `${what} ${said('status')} (${countsText(counts)})`
   const others = counts.filter(([each]) => each !== 'SUCCESS')
@@ -42,7 +42,7 @@ function endOfTask(notification: Notification): string {
   return `${what} FAILED${where} (${said('count')} of ${said('hostCount')} ${hosts}${kinds})`
 }
 
-/** An event in a line for people. */
+/** An event as a line for people. */
 function sentence(notification: Notification): string {
   const said = (field: string) => fieldOf(notification, field)
   const hosts =
@@ -72,7 +72,10 @@ function sentence(notification: Notification): string {
   }
 }
 
-/** The text, and behind it the URL, or the command that shows the task of a schedule; chats get the URL as it is. */
+/**
+ * The text, and the URL to append, or else a command that shows a schedule's task. Separate, because chats
+ * must get the URL unescaped.
+ */
 function textOf(notification: Notification): { text: string; link: string } {
   const { url, scheduleId } = notification.data
   const taskId = fieldOf(notification, 'taskId')
@@ -82,13 +85,13 @@ function textOf(notification: Notification): { text: string; link: string } {
   return link === '' ? { text: text + command, link } : { text: `${text}: `, link }
 }
 
-/** Nothing in it is a mention or a link (docs.slack.dev, "Escaping text"). */
+/** Escapes mentions and links (docs.slack.dev, "Escaping text"). */
 const forSlack = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 const forDiscord = (text: string) => text.replaceAll(/[\\`*_~|[\]()<>#]/g, '\\$&')
 
-/** The same bytes for every try. */
+/** Renders an event; the result is the same for every attempt. */
 export function bodyOf(format: WebhookFormat, notification: Notification): string {
   const { type, at, data } = notification
   if (format === 'JSON') return JSON.stringify({ type, timestamp: at, data })
@@ -112,7 +115,7 @@ export function bodyOf(format: WebhookFormat, notification: Notification): strin
             content: {
               type: 'AdaptiveCard',
               version: '1.2',
-              // No Markdown in a run of text, and no link that is not an action.
+              // A text run renders no Markdown, and only actions become links.
               body: [{ type: 'RichTextBlock', inlines: link === '' ? [run] : [run, linkRun] }],
             },
           },

@@ -16,18 +16,18 @@ import type { Outcome } from './post.ts'
 import { clearQueue, eventIdOf, type QueueParts, webhookIdOf, workOff } from './queue.ts'
 import type { Sender } from './sender.ts'
 
-/** Milliseconds between looks at what is due again. */
+/** Milliseconds between checks for due deliveries. */
 const pollInterval = 500
-/** Milliseconds between claims of webhooks that no living server owns. */
+/** Milliseconds between claims of webhooks that no live server owns. */
 const claimEvery = 2_000
-/** Milliseconds after which every queue is looked at, whatever was heard of it. */
+/** Milliseconds between checks of every queue, in case an event was missed. */
 const fullPollInterval = 60_000
-/** Milliseconds after which a look that failed, or that left what a restore holds, is taken again. */
+/** Milliseconds before a failed check is retried, or a queue with held deliveries is checked again. */
 const retryAfter = 5_000
-/** Milliseconds between looks at which hosts are offline, at most. */
+/** Longest interval between checks of offline hosts, in milliseconds. */
 const hostsEvery = 5_000
 
-/** Milliseconds from the beginning of one try to that of the next, of all webhooks: a storm of events leaves the loop to tasks. */
+/** Milliseconds between attempts, over all webhooks, so that a burst of events does not block tasks. */
 const tryEvery = 5
 
 interface Parts {
@@ -38,33 +38,36 @@ interface Parts {
   readonly ownership: Ownership
   readonly member: Member
   readonly holdsLease: () => boolean
-  /** While a restore is open, when it began: older deliveries wait, as they may have been sent since the backup (contract §16). */
+  /**
+   * Start of an open restore, or null. Older deliveries are held, because they may have been sent after the
+   * backup (contract §16).
+   */
   readonly openSince: () => Promise<string | null>
   readonly facts: LocalFacts
   readonly record: RecordEvent
   readonly agreed: { age(): Age }
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds for which a host has to be offline, and back, until that is told. */
+  /** Milliseconds that a host must be offline, or back, before that is reported. */
   readonly hostGrace: { readonly offline: number; readonly online: number }
 }
 
-/** The webhooks that this server owns, and what it sends for them. */
+/** The webhooks that this server owns, and their deliveries. */
 export interface Deliveries {
-  /** Sends what waits, from now on. */
+  /** Starts sending. */
   start(): void
-  /** Sends a test; null: this server stops. */
+  /** Sends a test event; null if the server is stopping. */
   test(webhook: Webhook): Promise<Outcome | null>
-  /** Deliveries that wait for the webhooks of this server. */
+  /** Deliveries pending for this server's webhooks. */
   waiting(): number
-  /** Nothing is sent any more; what was under way is sent again, by whoever owns the webhook next. */
+  /** Stops sending; interrupted deliveries are resent by the next owner of the webhook. */
   stop(): Promise<void>
 }
 
 interface Owned {
-  /** There may be something to do that was not looked at. */
+  /** The queue may have changed since the last check. */
   isStale: boolean
-  /** Milliseconds since 1970; null: when an event comes. */
+  /** Milliseconds since 1970; null to wait for an event. */
   wakeAt: number | null
   waiting: number
   running: Promise<void> | null
@@ -76,7 +79,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   const { store, webhookEvents, sender, ownership, member, holdsLease, facts, clock, log } = parts
   const owned = new Map<number, Owned>()
   const stopping = new AbortController()
-  // Each try listens.
+  // Each attempt adds a listener.
   setMaxListeners(0, stopping.signal)
   const pace = createPace()
   const hosts = createHostWatch(parts)
@@ -98,7 +101,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   }
 
   async function work(webhookId: number, state: Owned): Promise<void> {
-    // A webhook that was lost and is owned again has another state: work on the previous one ends.
+    // A webhook that was lost and reclaimed has a new state: work on the old one ends.
     const mayGoOn = () => !stopping.signal.aborted && owned.get(webhookId) === state && holdsLease()
     try {
       while (state.isStale && mayGoOn()) {
@@ -110,7 +113,7 @@ export function createDeliveries(parts: Parts): Deliveries {
       }
     } catch (error) {
       if (!stopping.signal.aborted)
-        log.warn({ err: error, webhookId }, 'a look at a webhook failed; trying again')
+        log.warn({ err: error, webhookId }, 'sending to a webhook failed; retrying')
       state.wakeAt = clock.now() + retryAfter
     }
   }
@@ -129,7 +132,7 @@ export function createDeliveries(parts: Parts): Deliveries {
       if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) wake(webhookId, state)
   }
 
-  /** Ids that are made here come after those that wait, even where the clock was ahead. */
+  /** Makes new ids sort after pending ones, even if the clock was ahead. */
   async function ascend(webhookId: number): Promise<void> {
     const where = { equals: { webhookId } }
     const [newest] = (await store.query('deliveries', { where, order: 'desc', limit: 1 })).items
@@ -156,14 +159,14 @@ export function createDeliveries(parts: Parts): Deliveries {
     }
   }
 
-  /** A webhook (null: any) changed: what waits may be sent now. */
+  /** A webhook (null: any) changed, so pending deliveries may be due. */
   async function markChanged(changed: number | null): Promise<void> {
     await webhookEvents.known().catch(() => undefined)
     for (const [id, state] of owned) if (changed === null || changed === id) state.isStale = true
   }
 
   const every = (milliseconds: number, work: () => Promise<void>, name: string) =>
-    repeat(milliseconds, work, (error) => log.warn({ err: error }, `${name} failed; trying again`))
+    repeat(milliseconds, work, (error) => log.warn({ err: error }, `${name} failed; retrying`))
 
   let ends: (() => Promise<void> | void)[] = []
 
@@ -173,7 +176,7 @@ export function createDeliveries(parts: Parts): Deliveries {
       const hostPolls = every(
         Math.min(hostsEvery, parts.hostGrace.offline),
         () => hosts.poll([...owned.keys()].flatMap((id) => webhookOf(id) ?? [])),
-        'looking at hosts for webhooks',
+        'checking hosts for webhooks',
       )
       const polls = setInterval(pollDue, pollInterval).unref()
       const fullPolls = setInterval(() => {
@@ -188,7 +191,7 @@ export function createDeliveries(parts: Parts): Deliveries {
           const state = owned.get(webhookId)
           if (!state) continue
           state.isStale = true
-          // One that waits for its next try is only counted, at the next poll.
+          // While a retry is pending, the next poll only counts the new one.
           if (state.wakeAt === null) wake(webhookId, state)
         }
       })
@@ -210,7 +213,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   }
 }
 
-/** Returns a function that resolves when the next try may begin. */
+/** Returns a function that resolves when the next attempt may start. */
 function createPace(): () => Promise<void> {
   let next = 0
   return async () => {

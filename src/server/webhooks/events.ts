@@ -19,20 +19,23 @@ import { type Origin, passes } from './filters.ts'
 
 export type Webhook = Readonly<WebhookRecord>
 
-/** Which hosts the selectors of webhooks name, by the webhook's id; one without a selector is not in it, and hears of every host. */
+/**
+ * Hosts matched by webhook selectors, by webhook id; a webhook without a selector, which gets events of all
+ * hosts, has no entry.
+ */
 export type Reach = ReadonlyMap<number, ReadonlySet<number>>
 
-/** Writes events for the webhooks that want them, in the transaction of what happened (contract §16). */
+/** Writes events for webhooks in the transaction that causes them (contract §16). */
 export interface WebhookEvents {
-  /** All webhooks, as this server knows them: within a second of what another one has changed. */
+  /** All webhooks, at most a second behind changes by other servers. */
   all(): readonly Webhook[]
-  /** Whether an enabled webhook wants one of these; without, nothing has to be made ready for `write`. */
+  /** Whether an enabled webhook wants one of these; if not, callers can skip preparing `write`. */
   wants(...types: readonly WebhookEvent[]): boolean
-  /** Whom the selectors of all webhooks name now; to be asked before a transaction that writes an event about hosts. */
+  /** Resolves the selectors of all webhooks; call before a transaction that writes an event about hosts. */
   reach(): Promise<Reach>
   /**
-   * Adds the event to what the transaction puts, once for each enabled webhook that wants it. `about`: hosts for the
-   * selectors, or the schedule for the other filters; without it every webhook of the type gets the event.
+   * Writes the event once for each enabled webhook that wants it. `about`: hosts for the selectors, or the
+   * schedule for the other filters; without it, every webhook of the type gets the event.
    */
   write(
     tx: Pick<Transaction, 'put'>,
@@ -40,11 +43,11 @@ export interface WebhookEvents {
     data: EventData,
     about?: { reach: Reach; hostIds: readonly number[] } | { schedule: ScheduleRecord },
   ): void
-  /** Adds the event for this webhook, if it wants it. */
+  /** Writes the event for this webhook, if it wants it. */
   writeTo(tx: Pick<Transaction, 'put'>, webhook: Webhook, type: WebhookEvent, data: EventData): void
-  /** Records to write with the end of a task, all of whose hosts have ended; null if no webhook wants the event. */
+  /** Prepares the events for the end of a task whose hosts have all ended; null if no webhook wants them. */
   endOfTask(taskId: string): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
-  /** Resolves when what was written before the call is known. */
+  /** Resolves when changes made before the call are loaded. */
   known(): Promise<void>
 }
 
@@ -91,7 +94,7 @@ export async function createWebhookEvents({
   })
   await known()
 
-  /** What selectors come to, as long as the fleet stays as it is. */
+  /** Cache of resolved selectors, valid as long as the fleet is unchanged. */
   const named = new WeakMap<Directory, Map<string, Promise<ReadonlySet<number>>>>()
 
   async function selected(selector: string, directory: Directory): Promise<ReadonlySet<number>> {
@@ -117,7 +120,7 @@ export async function createWebhookEvents({
       try {
         sets.set(id, await hosts)
       } catch (error) {
-        log.warn({ err: error, webhookId: id }, 'the selector of a webhook fails: it hears of no host')
+        log.warn({ err: error, webhookId: id }, 'the selector of a webhook fails: it matches no host')
         sets.set(id, new Set())
       }
     }
@@ -168,7 +171,7 @@ export async function createWebhookEvents({
   }
 }
 
-/** Whether the task is on one of the hosts; records of older servers do not say where they are. */
+/** Whether the task ran on one of the hosts; true for records of older servers, which lack the hosts. */
 function concerns({ hostSet }: TaskRecord, names: ReadonlySet<number> | null): boolean {
   if (names === null || hostSet === undefined) return true
   for (const id of names) if (hasId(hostSet, id)) return true
@@ -190,10 +193,9 @@ const originOfTask = (
   createdBy: { id: createdById, name: createdBy },
 })
 
-/** Characters of the node set in an event of a task. */
 const longestNodes = 1024
 
-/** Node set of all these hosts, or of as many of the first as fit. */
+/** Node set of the hosts, or of the first ones if too long. */
 function nodesOf(hostnames: readonly string[]): string {
   for (let count = hostnames.length; ; count = Math.floor(count / 2)) {
     const nodes = foldNodeset(hostnames.slice(0, count))
@@ -201,7 +203,7 @@ function nodesOf(hostnames: readonly string[]): string {
   }
 }
 
-/** What is told of a task; never its text or its params, which may hold secrets. */
+/** Data about a task; excludes its script and params, which may hold secrets. */
 function dataOf(task: TaskRecord, schedule: string | null, failed: readonly string[]): EventData {
   const { id, status, type, scriptName, createdBy, hostCount, completedAt, duration } = task
   const counts = Object.fromEntries(Object.entries(task.counts ?? {}).filter(([, count]) => count > 0))
@@ -222,7 +224,7 @@ function dataOf(task: TaskRecord, schedule: string | null, failed: readonly stri
   }
 }
 
-/** The page of the console about an event. */
+/** Page of the console for an event. */
 function pageOf({ taskId, scheduleId, hostId, nodes }: EventData): string | null {
   if (typeof taskId === 'string') return `tasks/${taskId}`
   if (typeof scheduleId === 'number') return `schedules/${scheduleId}`

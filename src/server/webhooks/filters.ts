@@ -4,22 +4,22 @@ import { anySchedule, type WebhookFilter, webhookFilters } from '../../core/webh
 import type { Store } from '../storage/ports/store.ts'
 import type { FilterRecord, WebhookRecord } from '../storage/records/webhook.ts'
 
-/** A record as an event knows it. `name`: null where it was deleted. */
+/** A record as seen by an event; `name` is null if it was deleted. */
 interface Named {
   readonly id: number
   readonly name: string | null
 }
 
-/** The schedule, stored script and user of a task or schedule; null: it has none. */
+/** Schedule, stored script and user of a task or schedule; null if none. */
 export type Origin = Readonly<Record<WebhookFilter, Named | null>>
 
 type Names = { readonly [F in WebhookFilter]?: string | null | undefined }
 type Filters = { [F in WebhookFilter]?: NonNullable<WebhookRecord[F]> | null }
 
-/** Names that a hint about an unknown one looks at. */
+/** Names considered for the hint about an unknown one. */
 const mostForNearest = 100
 
-/** Finds the record with this name, whatever its case, and the names of the first others. */
+/** Finds the record with this name, ignoring case; if there is none, lists other names. */
 async function found(store: Store, filter: WebhookFilter, name: string) {
   const where = { equals: { name: name.toLowerCase() } }
   const limit = mostForNearest
@@ -36,8 +36,8 @@ async function found(store: Store, filter: WebhookFilter, name: string) {
 }
 
 /**
- * Filters of a request as they are stored, and what is wrong with them. Fields that it leaves out stay absent, as do those
- * that it repeats from `visible` though the record was deleted.
+ * Resolves the filters of a request, and collects faults. Omitted fields stay absent, as do those repeated
+ * from `visible` whose record was deleted.
  */
 export async function readFilters(
   store: Store,
@@ -64,7 +64,7 @@ export async function readFilters(
   return { filters, faults }
 }
 
-/** Filters by their current names; of a deleted record the name that it had when the filter was set. */
+/** Filters by their current names; for a deleted record, its name when the filter was set. */
 export async function filtersToApi(
   store: Pick<Store, 'get'>,
   { schedule = null, script = null, createdBy = null }: Pick<WebhookRecord, WebhookFilter>,
@@ -84,8 +84,8 @@ export async function filtersToApi(
 }
 
 /**
- * Whether an event with this origin passes the filters. The id follows a rename; the name finds a schedule again that was
- * deleted and made again.
+ * Whether an event with this origin passes the filters. The id follows renames; the name matches a schedule
+ * that was deleted and created again.
  */
 export function passes(filters: Pick<WebhookRecord, WebhookFilter>, origin: Origin): boolean {
   return webhookFilters.every((name) => {

@@ -15,7 +15,7 @@ interface Parts {
   readonly hostGrace: { readonly offline: number; readonly online: number }
 }
 
-/** Since when hosts have been other than a webhook was told, by the monotonic clock. */
+/** Since when hosts differ from the last report to a webhook, in monotonic milliseconds. */
 interface Since {
   readonly offline: Map<number, number>
   readonly online: Map<number, number>
@@ -26,25 +26,25 @@ const hostEvents = ['host.offline', 'host.online'] as const
 const wantsHosts = ({ enabled, events }: Webhook) =>
   enabled && hostEvents.some((event) => events.includes(event))
 
-/** Keeps only those of `ids`, with the time since when they are there. */
+/** Syncs `since` with `ids`, keeping the times of known ones. */
 function follow(since: Map<number, number>, ids: ReadonlySet<number>, now: number): void {
   for (const id of since.keys()) if (!ids.has(id)) since.delete(id)
   for (const id of ids) if (!since.has(id)) since.set(id, now)
 }
 
-/** A missing link counts, unless servers were the reason and agents may still be on their way back. */
+/** A missing link counts as offline, unless servers were the reason and agents may be reconnecting. */
 const isAway = ({ status, noLink }: SelectorHost, isReturning: boolean) =>
   status === 'OFFLINE' || (noLink && !isReturning)
 const isBack = ({ status, noLink }: SelectorHost) => status !== 'OFFLINE' && !noLink
 
-/** Those of the hosts that have, or had, an agent: any other was never there. */
+/** Omits hosts that never had an agent. */
 async function withAgent(store: Store, ids: readonly number[]): Promise<number[]> {
   if (ids.length === 0) return []
   const records = await store.getMany('hosts', ids)
   return ids.filter((_, at) => (records[at]?.agent ?? null) !== null)
 }
 
-/** The hosts that are offline now, folded: to a webhook that is made or changed just now they are no news. */
+/** Hosts that are offline now, folded: no news for a webhook that was just created or changed. */
 export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'>): Promise<string> {
   const { hosts } = await fleet.directory()
   const away = hosts.filter((host) => isAway(host, fleet.isReturning)).map(({ id }) => id)
@@ -52,8 +52,8 @@ export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'
 }
 
 /**
- * Tells webhooks which hosts are offline and back, those that change together as one event (contract §16). What a webhook was
- * told is in its record.
+ * Reports hosts that go offline or come back to webhooks, as one event per group (contract §16). The
+ * webhook's record stores the reported hosts.
  */
 export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }: Parts) {
   const sinces = new Map<number, Since>()
@@ -79,7 +79,7 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
     if (changes.gone.length > 0 || changes.back.length > 0) await report(webhook, changes, hosts)
   }
 
-  /** Writes down which hosts the webhook counts as offline, with the events that say so. */
+  /** Stores the reported offline hosts together with the events. */
   async function report(
     { id }: Webhook,
     { gone, back }: { gone: readonly number[]; back: readonly number[] },
@@ -91,7 +91,7 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
       count: ids.length,
     })
     const leaving = new Set(back)
-    // A host that is removed is never back.
+    // A removed host never comes back.
     const stays = (each: number) => nameOf.has(each) && !leaving.has(each)
     await store.transact(async (tx) => {
       const current = await tx.get('webhooks', id)
@@ -105,7 +105,7 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
   }
 
   return {
-    /** Looks at the hosts once, for those of these webhooks that want to hear of them. */
+    /** Checks all hosts once, for those of these webhooks that want host events. */
     async poll(webhooks: readonly Webhook[]): Promise<void> {
       const wanting = webhooks.filter(wantsHosts)
       for (const id of sinces.keys()) if (!wanting.some((webhook) => webhook.id === id)) sinces.delete(id)

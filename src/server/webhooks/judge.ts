@@ -6,33 +6,41 @@ import { isLoopback } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { Semaphore } from '../../core/mutex.ts'
 
-/** Options of `rsm server start` for the targets of webhooks. */
+/** Options of `rsm server start` for webhook targets. */
 export interface WebhookAllowance {
-  /** Addresses and networks (CIDR) that are allowed whatever they are. */
+  /** Addresses and networks (CIDR) that are always allowed. */
   readonly allow?: readonly string[] | undefined
-  /** Whether http to loopback is allowed; loopback is not a global address, so it has to be in `allow` too. */
+  /**
+   * Whether http to loopback is allowed; loopback is not a public address, so `allow` must include it too.
+   */
   readonly insecure?: boolean | undefined
-  /** The environment variable that names a proxy for a URL: webhooks do not use it, and failed deliveries say so. */
+  /**
+   * Name of the environment variable with a proxy for a URL: webhooks ignore it, and failed deliveries say
+   * so.
+   */
   readonly proxyVariable?: ((url: URL) => string | undefined) | undefined
 }
 
-/** Judges the targets of webhooks: never into the network of the server itself, unless its administrator has said so (contract §16). */
+/**
+ * Validates webhook targets: the server's own network is refused unless its administrator allows it (contract
+ * §16).
+ */
 export interface Judge {
-  /** The fault of a URL, or null, as far as it can be judged without a name service. */
+  /** The fault of a URL, or null, as far as it can be checked without DNS. */
   urlFault(url: string): string | null
-  /** Why nothing may be sent to this address by this URL, or null. */
+  /** Why an address of this URL is refused, or null. */
   addressFault(url: URL, address: string): string | null
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = readonly [Address, number]
 
-/** IPv6 ranges whose last 32 bits are the IPv4 address that is meant: mapped ones, and NAT64 (RFC 6052 §2.1). */
+/** IPv6 ranges whose last 32 bits are an IPv4 address: mapped ones, and NAT64 (RFC 6052 §2.1). */
 const wrapping = [ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), ipaddr.IPv6.parseCIDR('64:ff9b::/96')]
-/** All that is given out for global unicast (RFC 4291 §2.4, IANA). */
+/** The range assigned for global unicast (RFC 4291 §2.4, IANA). */
 const globalSix = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Errors: `usage` for an allowance that can't be read. */
+/** Errors: `usage` for an invalid allowance. */
 export function createJudge({ allow = [], insecure = false }: WebhookAllowance): Judge {
   const allowed = allow.map(networkOf)
 
@@ -40,11 +48,11 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
     const address = unwrapped(ipaddr.process(text))
     const addressText = address.toString()
     if (protocol === 'http:' && address.range() !== 'loopback')
-      return `leads to ${addressText} over http, where everybody on the way reads and changes it: use https`
+      return `leads to ${addressText} over http, which others can read and change in transit: use https`
     if (protocol === 'http:' && !insecure)
-      return `leads to ${addressText} over http: the server has to be started with --webhook-insecure`
+      return `leads to ${addressText} over http: the server must be started with --webhook-insecure`
     if (allowed.some((network) => isIn(address, network))) return null
-    const hint = `the server has to be started with --webhook-allow ${addressText}`
+    const hint = `the server must be started with --webhook-allow ${addressText}`
     if (!isGlobal(address)) return `leads to ${addressText}, which is not a public address: ${hint}`
     const isOwn = ownAddresses().some((own) => unwrapped(ipaddr.process(own)).toString() === addressText)
     return isOwn ? `leads to ${addressText}, an address of the server itself: ${hint}` : null
@@ -56,24 +64,24 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
       const url = URL.canParse(text) ? new URL(text) : null
       if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
         return 'must be like https://alerts.example.org/rsm'
-      if (url.username !== '' || url.password !== '') return 'takes no user and password in it'
+      if (url.username !== '' || url.password !== '') return 'must not contain a user or password'
       if (url.protocol === 'http:' && !(insecure && isLoopback(url.hostname)))
         return isLoopback(url.hostname)
-          ? 'takes http to this machine only where the server was started with --webhook-insecure; use https'
-          : 'takes https, because others can read and change http on its way'
+          ? 'allows http to this machine only with --webhook-insecure of the server; use https'
+          : 'must use https, because others can read and change http in transit'
       const host = hostOf(url)
       return isIP(host) === 0 ? null : addressFault(url, host)
     },
   }
 }
 
-/** @throws RsmError `usage` for what is neither an address nor a network. */
+/** @throws RsmError `usage` if it is neither an address nor a network */
 function networkOf(text: string): Network {
   const trimmed = text.trim()
   try {
     if (trimmed.includes('/')) return ipaddr.parseCIDR(trimmed)
-    // The library reads 10 as 0.0.0.10.
-    if (isIP(trimmed) === 0) throw new Error('no address')
+    // The library parses 10 as 0.0.0.10.
+    if (isIP(trimmed) === 0) throw new Error('not an address')
     return [ipaddr.parse(trimmed), isIP(trimmed) === 4 ? 32 : 128]
   } catch (cause) {
     throw new RsmError('usage', `--webhook-allow takes an address or a network, not ${text}`, {
@@ -94,20 +102,20 @@ const isIn = (address: Address, [network, bits]: Network): boolean =>
 const isGlobal = (address: Address): boolean =>
   address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(globalSix))
 
-/** Addresses of this machine as it is now. */
+/** Current addresses of this machine. */
 const ownAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
 
-/** The host of a URL without the brackets of IPv6. */
+/** Host of a URL, without the brackets of IPv6. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** An address that was judged: the socket goes there, whatever the name says a moment later. */
+/** A validated address: the socket connects to it, whatever DNS answers later. */
 export interface JudgedAddress {
   readonly address: string
   readonly family: 4 | 6
 }
 
-/** Answers all addresses of a name. Errors: those of dns(3). */
+/** Resolves all addresses of a name. Errors: those of dns(3). */
 export type Resolve = (
   host: string,
 ) => Promise<readonly { readonly address: string; readonly family: number }[]>
@@ -115,19 +123,19 @@ export type Resolve = (
 export const systemResolve: Resolve = (host) => lookup(host, { all: true })
 
 /**
- * Names that are looked up at a time. The system does it in threads that files need, too, of which there are four: a name
- * service that never answers must not hold up what waits for the disk.
+ * Parallel DNS lookups. They use the libuv thread pool of four threads, which file I/O needs too, so a hung
+ * DNS server must not take all of them.
  */
 const lookupsAtOnce = 2
 
-/** Each webhook sends one at a time; beside that there are tests. */
+/** Queued lookups. Each webhook sends one at a time; tests add more. */
 const mostLookups = 200
 
 export const lookups = new Semaphore(lookupsAtOnce)
 
 /**
- * The addresses that a URL leads to, all of them judged. One that is refused refuses them all: which of them a client gets
- * is not for us to say. Throws an Error that says which, or that there is none. What waits to be looked up ends with `signal`.
+ * Validates all addresses of a URL; one refused address refuses all, because the client may pick any. Throws
+ * an Error with the reason. `signal` aborts queued lookups.
  */
 export async function judgedAddresses(
   { judge, resolve }: { readonly judge: Judge; readonly resolve: Resolve },
@@ -149,6 +157,6 @@ export async function judgedAddresses(
 }
 
 async function resolved(resolve: Resolve, host: string, signal: AbortSignal): ReturnType<Resolve> {
-  if (lookups.queueLength >= mostLookups) throw new Error(`${mostLookups} others wait for the same`)
+  if (lookups.queueLength >= mostLookups) throw new Error(`${mostLookups} other lookups are queued`)
   return lookups.run(() => resolve(host), signal)
 }

@@ -18,14 +18,14 @@ import {
   type WebhookAllowance,
 } from './judge.ts'
 
-/** Milliseconds from the first look at a name to the end of the answer (contract §16). */
+/** Milliseconds from the DNS lookup to the end of the response (contract §16). */
 const longestTry = 10_000
-/** Of an answer. */
+/** Bytes read of a response. */
 const mostRead = 64 * 1024
-/** Milliseconds for which a connection waits for the next event. */
+/** Milliseconds that an idle connection is kept. */
 const keptFor = 4_000
 
-/** What came of one try; `error` is null where the receiver has it. */
+/** Result of one attempt; `error` is null on success. */
 export interface Outcome {
   readonly status: number | null
   readonly error: string | null
@@ -38,12 +38,12 @@ export interface Sending {
 }
 
 export interface Post {
-  /** Never rejects. Null: `stop` has ended it. */
+  /** Never rejects. Null if `stop` aborted it. */
   (sending: Sending, stop: AbortSignal): Promise<Outcome | null>
   close(): void
 }
 
-/** The lookup of a socket: it gets what was judged, and asks nobody. */
+/** Lookup for sockets that returns the validated addresses, without DNS. */
 const answering =
   (addresses: readonly JudgedAddress[]): LookupFunction =>
   (_, { all }, done) => {
@@ -52,7 +52,7 @@ const answering =
     else done(null, first?.address ?? '', first?.family ?? 0)
   }
 
-/** Reads what there is of an answer, up to a bound: a connection that is read to its end can be used again. */
+/** Reads a response up to a limit: a connection read to its end can be reused. */
 async function readSome(answer: IncomingMessage): Promise<void> {
   let bytes = 0
   for await (const chunk of answer) {
@@ -74,7 +74,7 @@ function unusedProxy(variable: string | undefined): string {
     : `; webhooks do not use ${variable}: let the server connect directly, or allow a relay in its network with --webhook-allow`
 }
 
-/** Sends to webhooks: to addresses that were judged, with TLS verified, past all proxies, following nothing. */
+/** Sends to webhooks: only to validated addresses, with TLS verified, without proxies or redirects. */
 export function createPost(
   judge: Judge,
   resolve: Resolve = systemResolve,
@@ -85,7 +85,7 @@ export function createPost(
     'https:': new Agent({ keepAlive: true, timeout: keptFor }),
   }
 
-  /** Resolves when the answer was read, whose status `heard` gets before; rejects with why there is none. */
+  /** Resolves when the response is read; `heard` gets its status before. Rejects if there is none. */
   async function ask(
     url: URL,
     options: RequestOptions,
@@ -93,14 +93,14 @@ export function createPost(
     heard: (status: number) => void,
   ): Promise<void> {
     const asking = url.protocol === 'https:' ? tlsRequest(url, options) : plainRequest(url, options)
-    // Of errors that come after the answer nobody else hears.
+    // Ignore errors after the response.
     asking.on('error', () => undefined)
     asking.end(body)
     let answer: IncomingMessage
     try {
       ;[answer] = (await once(asking, 'response')) as [IncomingMessage]
     } catch (error) {
-      // The receiver may have closed the kept connection in this very moment.
+      // The receiver may have just closed the kept-alive connection.
       const isStale = asking.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'
       if (isStale) return ask(url, { ...options, agent: false }, body, heard)
       throw error
@@ -149,12 +149,12 @@ export function createPost(
       const trying = attempt(sending, over.signal, found, (heard) => {
         status = heard
       })
-      // A name service knows no signal.
+      // DNS lookups cannot be aborted.
       await Promise.race([trying, once(over.signal, 'abort').then(() => undefined)])
     } catch (error) {
       if (status === null && !over.signal.aborted) {
         const { message, cause = firstError(error) } = firstError(error) as Error
-        // Codes of the network only, because a proxy would not help with faults of TLS, HTTP and the judge.
+        // Network codes only, because a proxy would not help with faults of TLS, HTTP or validation.
         const isOfNetwork = /^E(?!PROTO)[A-Z]+(?:_AGAIN)?$/.test(
           String((cause as NodeJS.ErrnoException).code),
         )
@@ -167,7 +167,7 @@ export function createPost(
       clearTimeout(timer)
       stop.removeEventListener('abort', end)
     }
-    // What it says beyond its status counts for nothing, not even where it breaks off.
+    // Only the status counts, even if the response is cut off.
     if (status !== null) return { status, error: verdict(status) }
     return stop.aborted ? null : { status, error: late + unusedProxy(proxyVariable(new URL(sending.url))) }
   }

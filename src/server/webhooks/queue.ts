@@ -6,11 +6,11 @@ import type { DeliveryRecord } from '../storage/records/webhook.ts'
 import type { Webhook } from './events.ts'
 import type { Outcome } from './post.ts'
 
-/** Deliveries that wait for a webhook; past it the oldest are given up (contract §16). */
+/** Pending deliveries per webhook; above, the oldest are given up (contract §16). */
 const mostWaiting = 10_000
-/** Ended deliveries of a webhook that are kept, to be looked at. */
+/** Ended deliveries per webhook kept for inspection. */
 const mostEnded = 100
-/** Deliveries that are read, or written, at a time. */
+/** Deliveries read or written per batch. */
 const atOnce = 100
 
 export type Delivery = Readonly<DeliveryRecord>
@@ -18,33 +18,33 @@ export type Delivery = Readonly<DeliveryRecord>
 export interface QueueParts {
   readonly store: Store
   readonly clock: Clock
-  /** How old an event is, as far as the clock is agreed. */
+  /** Age of an event by the agreed clock. */
   readonly agreed: { age(): Age }
-  /** Sends a delivery; null: this server stops. */
+  /** Sends a delivery; null if the server is stopping. */
   send(webhook: Webhook, delivery: Delivery): Promise<Outcome | null>
-  /** ISO 8601: older deliveries are held. Null: none is. */
+  /** ISO 8601: older deliveries are held. Null if none are. */
   readonly from: string | null
   /** Whether this server may still send for the webhook. */
   mayGoOn(webhookId: number): boolean
-  /** Hears of each try, by its outcome, and of what was given up. */
+  /** Called for each attempt and for deliveries given up. */
   counted(outcome: 'delivered' | 'failed' | 'gave_up', count: number): void
   gaveUp(webhook: Webhook, oldest: Delivery, count: number, why: string): Promise<void>
 }
 
-/** What a look at a queue has left: how many wait, and when there is something to do again; null: when an event comes. */
+/** Pending deliveries after a pass, and when to continue; null: when an event comes. */
 export interface Left {
   readonly waiting: number
   readonly wakeAt: number | null
 }
 
-/** What `webhookId/eventId` is of: the id that a receiver sees. */
+/** The event id in `webhookId/eventId`, as the receiver sees it. */
 export const eventIdOf = ({ id }: Pick<Delivery, 'id'>): string => id.slice(id.indexOf('/') + 1)
 
 export const webhookIdOf = (id: string): number => Number(id.slice(0, id.indexOf('/')))
 
 export const queueOf = (webhookId: number, status: Delivery['status']): string => `${webhookId}/${status}`
 
-/** Tries what waits for a webhook, one after the other in the order of the events, until it is empty or has to wait. */
+/** Sends pending deliveries of a webhook in order, until the queue is empty or must wait. */
 export async function workOff(
   parts: QueueParts,
   webhookId: number,
@@ -63,7 +63,8 @@ export async function workOff(
     const late = items.filter(({ at }) => isTimeOver(age(Date.parse(at))))
     const over = all.slice(0, Math.min(atOnce, Math.max(0, total - mostWaiting)))
     if (over.length > 0 || late.length > 0) {
-      const why = over.length > 0 ? `more than ${mostWaiting} deliveries wait` : 'its time is over'
+      const why =
+        over.length > 0 ? `more than ${mostWaiting} deliveries are pending` : 'the retry period is over'
       await giveUp(parts, webhook, over.length > 0 ? over : late, why)
       continue
     }
@@ -79,7 +80,7 @@ export async function workOff(
       const next = afterTry(delivery, outcome, clock.now(), agreed.age())
       await write(store, [next])
       parts.counted(outcome.error === null ? 'delivered' : 'failed', 1)
-      if (next.status === 'GAVE_UP') await reportGivenUp(parts, now, [next], 'its time is over')
+      if (next.status === 'GAVE_UP') await reportGivenUp(parts, now, [next], 'the retry period is over')
       else if (next.nextAt !== null) return { waiting, wakeAt: Date.parse(next.nextAt) }
       waiting--
     }
@@ -87,7 +88,7 @@ export async function workOff(
   }
 }
 
-/** What a delivery is after a try at `now`. */
+/** State of a delivery after an attempt at `now`. */
 function afterTry(delivery: Delivery, { status, error }: Outcome, now: number, age: Age): DeliveryRecord {
   const tries = delivery.tries + 1
   const tried = { ...delivery, tries, lastStatus: status, lastError: error }
@@ -97,7 +98,10 @@ function afterTry(delivery: Delivery, { status, error }: Outcome, now: number, a
   return pause === null ? { ...tried, ...end, status: 'GAVE_UP' } : { ...tried, nextAt: isoTime(now + pause) }
 }
 
-/** Writes those that still wait; the others have gone with their webhook, or another server was faster. */
+/**
+ * Writes deliveries that are still pending; others were removed with their webhook, or handled by another
+ * server.
+ */
 async function write(store: Store, next: readonly DeliveryRecord[]): Promise<void> {
   await store.transact(async (tx) => {
     const now = await tx.getMany(
@@ -135,7 +139,7 @@ async function reportGivenUp(
   await parts.gaveUp(webhook, oldest, deliveries.length, why)
 }
 
-/** Removes all but the last of those that have ended. */
+/** Removes all but the newest ended deliveries. */
 async function prune(store: Store, webhookId: number): Promise<void> {
   for (const status of ['DELIVERED', 'GAVE_UP'] as const) {
     const where = { equals: { queue: queueOf(webhookId, status) } }
@@ -155,7 +159,7 @@ export async function removeDeliveries(store: Store, deliveries: readonly Delive
   })
 }
 
-/** Removes all that a webhook had which is no more. */
+/** Removes all deliveries of a deleted webhook. */
 export async function clearQueue(store: Store, webhookId: number): Promise<void> {
   for (;;) {
     const { items } = await store.query('deliveries', { where: { equals: { webhookId } }, limit: 5 * atOnce })

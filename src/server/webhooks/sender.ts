@@ -7,17 +7,17 @@ import type { Webhook } from './events.ts'
 import type { Outcome, Post } from './post.ts'
 import { type Delivery, eventIdOf } from './queue.ts'
 
-/** What the sealed secret of a webhook is bound to. */
+/** Context of a webhook's sealed secret. */
 export const secretContext = (webhookId: number): string => `webhooks/${webhookId}/secret`
 
 const noSecret: Outcome = {
   status: null,
-  error: 'its secret cannot be opened, as the key that sealed it is gone: give it a new one',
+  error: 'its secret cannot be decrypted, because the key is gone: set a new one',
 }
 
 export interface Sender {
   send(webhook: Webhook, delivery: Delivery, stop: AbortSignal): Promise<Outcome | null>
-  /** Sends an event of the type `webhook.test`, which is in no queue. */
+  /** Sends a `webhook.test` event, bypassing the queue. */
   test(webhook: Webhook, stop: AbortSignal): Promise<Outcome | null>
 }
 
@@ -59,10 +59,10 @@ export function createSender({ post, keys, clock }: { post: Post; keys: Keys; cl
   }
 }
 
-/** Makes a secret as long as a SHA-256. */
+/** Generates a secret with the length of a SHA-256. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-/** The headers of Standard Webhooks for a body. `at`: milliseconds since 1970 of this try. */
+/** Headers of Standard Webhooks for a body; `at`: time of this attempt, milliseconds since 1970. */
 export function signed(secret: string, id: string, at: number, body: string): Record<string, string> {
   const timestamp = String(Math.floor(at / 1000))
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')

@@ -104,7 +104,7 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
     webhooks: ['call'],
   })
   const outcome = await server.data('POST', '/api/webhooks/1/test')
-  t.regex(outcome.error, /its secret cannot be opened/)
+  t.regex(outcome.error, /its secret cannot be decrypted/)
   t.is((await server.data('GET', `/api/hosts/${sshHostId}`)).authType, 'NONE')
   t.is(
     (await readdir(join(server.dataDir, 'keys'))).filter((name) => name.startsWith('seal.key.replaced-'))

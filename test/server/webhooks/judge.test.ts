@@ -11,8 +11,8 @@ const refusedUrls: readonly (readonly [url: string, why: RegExp])[] = [
   ['ftp://alerts.example.org/', /must be like/],
   ['javascript:alert(1)', /must be like/],
   ['https://', /must be like/],
-  ['https://ann:secret@alerts.example.org/', /no user and password/],
-  ['http://alerts.example.org/', /takes https/],
+  ['https://ann:secret@alerts.example.org/', /must not contain a user or password/],
+  ['http://alerts.example.org/', /must use https/],
   ['http://127.0.0.1/', /--webhook-insecure/],
   ['http://localhost:8080/', /--webhook-insecure/],
   ['https://127.0.0.1/', /127\.0\.0\.1, which is not a public address.*--webhook-allow 127\.0\.0\.1/],
@@ -71,7 +71,7 @@ test('S14 http goes to loopback only, where the server was started so, and where
   const both = createJudge({ insecure: true, allow: ['127.0.0.1', '10.0.0.0/8'] })
   t.is(both.urlFault('http://127.0.0.1:8080/'), null)
   t.is(both.urlFault('http://localhost/'), null)
-  t.regex(both.urlFault('http://10.0.0.1/') ?? '', /takes https/)
+  t.regex(both.urlFault('http://10.0.0.1/') ?? '', /must use https/)
   t.regex(both.addressFault(new URL('http://localhost/'), '10.0.0.1') ?? '', /over http/)
   const withdrawn = createJudge({ allow: ['127.0.0.1'] })
   t.regex(withdrawn.urlFault('http://127.0.0.1/') ?? '', /--webhook-insecure/)
