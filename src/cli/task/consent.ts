@@ -11,7 +11,7 @@ import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 
-/** The most characters of host names: those of an irregular fleet would push the question off the screen. */
+/** Characters of host names, so that an irregular fleet does not push the question off the screen. */
 const longestNames = 400
 
 const ellipsis = () => (isUtf8() ? '…' : '...')
@@ -22,13 +22,13 @@ export interface Intent {
   readonly server: string
 }
 
-/** `'reboot'`, `'reboot' …` where more lines follow. */
+/** `'reboot'`, or `'reboot' …` if more lines follow. */
 export function quotedBeginning(text: string): string {
   const line = sanitizeLine(firstLine(text) ?? '')
   return `'${line}'${text.trim().includes('\n') ? ` ${ellipsis()}` : ''}`
 }
 
-/** Asks whether it may start on these hosts; rejects with `interrupted` where it may not. */
+/** Asks for confirmation; rejects with `interrupted` if refused. */
 async function confirmHosts(
   { action, server }: Intent,
   hostnames: readonly string[],
@@ -40,7 +40,7 @@ async function confirmHosts(
     throw new RsmError('interrupted', 'nothing was started')
 }
 
-/** Whether patterns or groups name every host. A person who spells out all names means them. */
+/** Whether patterns or groups match every host; a list of all names is deliberate. */
 async function isFleet(
   services: Pick<Services, 'hosts'>,
   { hosts = [], clusters, tags }: Target,
@@ -51,15 +51,15 @@ async function isFleet(
 }
 
 /**
- * The target, once a person has agreed to it where it is `--all` or large. What was agreed to is what runs: hosts that join
- * or are tagged between question and start are no part of it.
+ * Returns the target, after confirmation if it is `--all` or large. Pins the confirmed hosts, so that hosts
+ * that join or get a tag before the start are excluded.
  */
 export async function confirmTarget(
   services: Pick<Services, 'hosts'>,
   target: Target,
   intent: Intent,
 ): Promise<Target> {
-  // One name is one host: that costs no call.
+  // A single name is one host, without a request.
   if (namesOneHost(target.hosts ?? []) && Object.keys(target).length === 1) return target
   const hosts = await selectHosts(services, target)
   const all = target.all === true || (await isFleet(services, target, hosts.length))
@@ -69,7 +69,9 @@ export async function confirmTarget(
   return { hostIds: hosts.map((host) => host.id) }
 }
 
-/** The same for a retry, which runs on the hosts that did not succeed; `always`: however few they are. */
+/**
+ * The same for a retry, which runs on the hosts that did not succeed; `always` asks for any number of them.
+ */
 export async function confirmRetry(
   services: Pick<Services, 'tasks'>,
   taskId: string,
@@ -77,7 +79,7 @@ export async function confirmRetry(
   always: boolean,
 ): Promise<void> {
   const { status, results } = await services.tasks.get(taskId)
-  // The server says of one that still runs that it can't be retried yet.
+  // The server refuses to retry a running task.
   if (status === 'RUNNING') return
   const hostnames = results.filter(({ status }) => status !== 'SUCCESS').map(({ hostname }) => hostname)
   if (hostnames.length > (always ? 0 : unasked)) await confirmHosts(intent, hostnames, false)

@@ -8,13 +8,13 @@ import { Halting, type HaltOptions } from './halting.ts'
 import { SilentHosts } from './silent-hosts.ts'
 
 export interface FollowOptions extends Omit<HaltOptions, 'halted'> {
-  /** Starts the task, or names one that was started elsewhere. `hostCount` is left out where the outputs have begun. */
+  /** Starts or identifies the task. `hostCount` is omitted if the outputs have already started. */
   readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount?: number }>
-  /** From where the log is shown, and which part of it. */
+  /** Position and filter of the displayed log. */
   readonly query?: LogQuery
-  /** Narrows what is known of the task. */
+  /** Narrows the displayed task. */
   readonly select?: (task: Task) => Task
-  /** The command that goes on where this one was left; `last` is the last output that was shown. */
+  /** The command that continues where this one stopped; `last` is the last output shown. */
   readonly resume: (taskId: string, last: number | undefined) => string
   readonly halted?: HaltOptions['halted']
 }
@@ -22,20 +22,20 @@ export interface FollowOptions extends Omit<HaltOptions, 'halted'> {
 interface Followed {
   readonly task: Task
   readonly exit: number
-  /** Why it was not followed to its end, where the task itself does not say so. */
+  /** Why following stopped early, if the task does not say so. */
   readonly reason?: RsmError
   readonly isHalted: boolean
 }
 
-/** How long the last of the output may take to be written once nothing is waited for, in milliseconds. */
+/** Milliseconds for writing the last output after following ends. */
 const writeTime = 1_000
 
-/** A reader of stdout that stops reading would keep the process for ever. */
+/** A reader of stdout that stops reading would keep the process forever. */
 function endInTime(exit: number, within: number): void {
   setTimeout(() => process.exit(process.exitCode ?? exit), within + writeTime).unref()
 }
 
-/** Shows a task to its end and answers with its exit code; signals and the deadline as in contract §9. */
+/** Shows a task to its end and returns its exit code; handles signals and the deadline (contract §9). */
 export async function followTask(options: FollowOptions): Promise<Followed> {
   const { outputs, select = (task: Task) => task } = options
   const halting = new Halting({ halted: endInTime, ...options })
@@ -50,7 +50,7 @@ export async function followTask(options: FollowOptions): Promise<Followed> {
     await outputs.end(task)
     return concluded(task, last, options, halting)
   } catch (error) {
-    // What has come is kept, though nobody can say how the task ends.
+    // Keep the output so far, although the task's end is unknown.
     const { task } = outputs.known
     if (task !== undefined) await outputs.end(select(task))
     throw taskId === undefined || options.signals === 'leave' ? error : naming(taskId, error)
@@ -60,7 +60,7 @@ export async function followTask(options: FollowOptions): Promise<Followed> {
   }
 }
 
-/** `end` is the task if the server has sent it with its results. */
+/** `end` is the task if the server sent it with results. */
 async function showEvents(
   taskId: string,
   { client, outputs, query = {} }: FollowOptions,
@@ -98,7 +98,7 @@ function concluded(
   if (by === undefined) return own
   const left = { task, exit: by.exit, isHalted: true }
   if (by.exit === timedOutExit) {
-    // A task that ended by itself before the cancel reached it has its own result.
+    // A task that ended before the cancel reached it has its own result.
     if (status !== 'RUNNING' && status !== 'CANCELLED') return own
     const fate = status === 'RUNNING' ? 'is being cancelled' : 'was cancelled'
     const passed = `the deadline of ${deadline} s has passed: task ${taskId} ${fate}`
@@ -113,7 +113,7 @@ function concluded(
   return left
 }
 
-/** Whatever fails after the start: who started a task is told which it is. */
+/** Adds the task's id to errors after its start. */
 function naming(taskId: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Halted || error.message.includes(taskId)) return error
   const { code, fields, hint } =

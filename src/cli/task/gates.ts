@@ -6,10 +6,10 @@ import { meansFile } from '../input/script-file.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable, type RunnableScript, storedRunnable } from './runnable.ts'
 
-/** A script of a file, or the name of a stored one. */
+/** A script from a file, or the name of a stored one. */
 type Meant = RunnableScript | { readonly stored: string }
 
-/** What `--verify` and `--rollback` mean, as far as it can be told without a server. */
+/** `--verify` and `--rollback`, before stored names are looked up. */
 export interface MeantGates {
   readonly verify: Meant | undefined
   readonly rollback: Meant | undefined
@@ -55,8 +55,8 @@ export async function findGates(
 }
 
 /**
- * What all scripts of a task declare together, the first one's word where several do. A script that declares nothing takes any
- * param: then what is given counts as declared.
+ * Parameters declared by all scripts of a task; the first declaration of a name wins. A script without
+ * declarations accepts any parameter, so given ones count as declared.
  */
 export function declaredByAll(
   params: readonly DeclaredParam[],

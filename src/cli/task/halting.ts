@@ -5,7 +5,10 @@ import { Halted, timedOutExit } from '../command/failure.ts'
 import { onInterruption, type Signals, type Verdict } from './interruption.ts'
 import type { TaskDisplay } from './task-display.ts'
 
-/** Once a task is left or cancelled the server may take so long to say how it stands, in milliseconds: with a cancel 5 s in all (contract §9). */
+/**
+ * Milliseconds to wait for the task's state after it is left or cancelled; with a cancel 5 s in all (contract
+ * §9).
+ */
 const leaveWait = 3_000
 const cancelWait = 4_000
 const readWait = 1_000
@@ -14,13 +17,13 @@ export interface HaltOptions {
   readonly client: Client
   readonly outputs: TaskDisplay
   readonly signals: Signals
-  /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
+  /** Seconds for the whole task, which is then cancelled: exit 124 (contract §9). */
   readonly deadline?: number | undefined
-  /** Called as soon as the task is no longer followed to its end: the command should be over `within` milliseconds. */
+  /** Called once following is aborted: the command should end `within` milliseconds. */
   readonly halted: (exit: number, within: number) => void
 }
 
-/** What ends the following of a task before its end: a signal, or the deadline. */
+/** Stops following a task early, on a signal or at the deadline. */
 export class Halting {
   readonly #options: HaltOptions
   readonly #halt = new AbortController()
@@ -44,34 +47,34 @@ export class Halting {
       this.#deadline = setTimeout(() => this.#stop({ kind: 'cancel', exit: timedOutExit }), deadline * 1000)
   }
 
-  /** Aborts when nothing is waited for any more. */
+  /** Aborts when the command stops waiting. */
   get signal(): AbortSignal {
     return this.#halt.signal
   }
 
-  /** What ended it; undefined while it is followed. */
+  /** Reason for stopping; undefined while following. */
   get by(): Verdict | undefined {
     return this.#by
   }
 
-  /** The task that `start` starts; rejects with `Halted` when nobody waits for the answer any more. */
+  /** Starts the task; rejects with `Halted` if the command stops waiting for the response. */
   async begin<T extends { taskId: string }>(start: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal } = this
     const givenUp = new Promise<never>((_, reject) => {
       const halted = () => {
-        const message = `${this.#why} before the server had answered; the task may have started`
+        const message = `${this.#why} before the server answered; the task may have started`
         reject(new Halted(this.#exit, message, { hint: 'rsm tasks list --status RUNNING' }))
       }
       signal.addEventListener('abort', halted, { once: true })
     })
     const started = await Promise.race([start(signal), givenUp])
     this.#taskId = started.taskId
-    // A signal may have come while the task was being started.
+    // A signal may have arrived during the start.
     if (this.#by?.kind === 'cancel') void this.#cancel(started.taskId)
     return started
   }
 
-  /** The task with its results, as the server has it; `halt` ends the wait and leaves a last look. */
+  /** Reads the task with its results; after a stop, makes one last attempt with a timeout. */
   async read(taskId: string): Promise<Task> {
     const wait = this.#by?.kind === 'leave' ? leaveWait : readWait
     const signal = this.signal.aborted ? AbortSignal.timeout(wait) : this.signal
@@ -80,7 +83,7 @@ export class Halting {
     } catch (cause) {
       if (this.#by === undefined) throw cause
       const hint = `rsm tasks show ${taskId}`
-      throw new Halted(this.#exit, `${this.#why}; how task ${taskId} stands is not known`, { hint, cause })
+      throw new Halted(this.#exit, `${this.#why}; the state of task ${taskId} is unknown`, { hint, cause })
     }
   }
 
@@ -88,7 +91,7 @@ export class Halting {
     clearTimeout(this.#waiting)
     clearTimeout(this.#deadline)
     this.#interruption.stop()
-    // A call without an answer would keep the process.
+    // An unanswered request would keep the process alive.
     this.#isOver = true
     this.#halt.abort()
   }
@@ -117,7 +120,7 @@ export class Halting {
     try {
       await client.tasks.cancel(taskId, this.signal)
     } catch (error) {
-      // A task that has ended meanwhile is as good.
+      // A task that ended meanwhile needs no cancel.
       if (this.#isOver || (error instanceof RsmError && error.code === 'conflict')) return
       if (this.signal.aborted) outputs.notice(`the server has not confirmed the cancel of task ${taskId}`)
       else outputs.notice(`could not cancel task ${taskId}: ${(error as Error).message}`)

@@ -1,13 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import { ask as askOnTerminal } from '../input/prompt.ts'
 
-/** What is to become of a followed task: `leave` lets it run on. `exit` is the exit code. */
+/** Decision about a followed task: `leave` keeps it running. `exit` is the exit code. */
 export interface Verdict {
   readonly kind: 'cancel' | 'leave'
   readonly exit: number
 }
 
-/** What SIGINT and SIGTERM do to a followed task; `ask` asks about a Ctrl-C, where somebody can be asked. */
+/** Effect of SIGINT and SIGTERM on a followed task; `ask` asks on Ctrl-C if interactive. */
 export type Signals = 'ask' | 'cancel' | 'leave'
 
 interface InterruptionOptions {
@@ -18,7 +18,7 @@ interface InterruptionOptions {
   readonly ask?: typeof askOnTerminal
 }
 
-/** Answers to the question; any other asks again, so that no paste or slip ends a task. */
+/** Valid answers; any other repeats the question, so that a paste or slip does not end a task. */
 const answers = new Map<string, Verdict['kind'] | 'watch'>([
   ['c', 'cancel'],
   ['cancel', 'cancel'],
@@ -28,8 +28,8 @@ const answers = new Map<string, Verdict['kind'] | 'watch'>([
 ])
 
 /**
- * Listens for SIGINT and SIGTERM (contract §9). With `ask` the first Ctrl-C names the task and asks whether to cancel it or to
- * leave it running, and a second one cancels. SIGHUP is left alone: it cancels nothing.
+ * Handles SIGINT and SIGTERM (contract §9). With `ask`, the first Ctrl-C asks whether to cancel the task or
+ * leave it running, and a second one cancels. SIGHUP is not handled: it cancels nothing.
  */
 export function onInterruption(options: InterruptionOptions): {
   settled(): void
@@ -54,12 +54,12 @@ export function onInterruption(options: InterruptionOptions): {
         signal: asking.signal,
       }).catch((error: unknown) => {
         if (!(error instanceof RsmError)) throw error
-        // Without a terminal a signal cancels; an end of input decides nothing.
+        // Without a terminal, a signal cancels; end of input changes nothing.
         return error.code === 'usage' ? 'cancel' : ''
       })
       answer = answer.trim().toLowerCase()
     } while (!asking.signal.aborted && !answers.has(answer))
-    // The cursor stands behind a question that nobody will answer.
+    // Move the cursor off the abandoned question.
     if (asking.signal.aborted) process.stderr.write('\n')
     options.asking(false)
     if (asking.signal.aborted) return

@@ -22,8 +22,8 @@ export function scriptText({ scriptName, firstLine }: TaskSummary): string {
 }
 
 /**
- * Says which task the caller's newest one is, for a command that ends or starts something. If nobody can be asked about it,
- * `--yes` is required: else `usage`.
+ * Names the caller's newest task, for a command that ends or starts something. Errors: `usage` if not
+ * interactive and without `--yes`.
  */
 export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
   if (!yes && !isSomeoneThere())
@@ -36,7 +36,7 @@ export async function latestChosen(client: Client, { verb, yes, utc, say }: Choi
   return task
 }
 
-/** Asks whether it may end; rejects with `interrupted` where it may not. */
+/** Asks for confirmation; rejects with `interrupted` if refused. */
 export async function confirmCancel(task: TaskSummary, server: string): Promise<void> {
   const question = `Cancel ${scriptText(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
   if (!(await confirm(question, 'use --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')

@@ -9,26 +9,29 @@ import { counted } from '../text/amounts.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 
 export interface PlannedScript {
-  /** Null: typed on the command line. */
+  /** Null if typed on the command line. */
   readonly name: string | null
   readonly type: TaskType
   readonly text: string
-  /** Its own, in seconds; null where it has none. */
+  /** The script's own timeout in seconds, or null. */
   readonly timeout: number | null
 }
 
-/** What follows on the script, where something does. */
+/** Gates of the script, if any. */
 interface PlannedGates {
   readonly verify?: PlannedScript | undefined
   readonly rollback?: PlannedScript | undefined
 }
 
-/** Of more batches than these, those of one size in a row share a line. */
+/** Number of batches above which consecutive ones of equal size share a line. */
 const ownLines = 12
 
 export type PlanView = ReturnType<typeof planView>
 
-/** What `--plan` shows and `--json` prints (contract §9); it names secret params without their values. Times are in seconds, null means no limit. */
+/**
+ * The plan as `--plan` shows and `--json` prints it (contract §9); lists secret params without values. Times
+ * in seconds, null for no limit.
+ */
 export function planView(
   found: readonly Pick<Host, 'id' | 'hostname' | 'status'>[],
   options: ExecutionOptions,
@@ -88,7 +91,7 @@ interface PlannedGate extends Partial<Pick<TaskGate, 'firstLine' | 'retries' | '
 }
 type TaskGate = NonNullable<TaskSummary['verify']>
 
-/** `is-well (BASH), again up to 5 times, every 2 s; 10 s each`; null without one. */
+/** `is-well (BASH), again up to 5 times, every 2 s; 10 s each`, or null. */
 export function gateLine(gate: PlannedGate | null): string | null {
   if (gate === null) return null
   const { scriptName, firstLine, type, timeout, retries = 0, intervalSeconds = 0 } = gate

@@ -20,17 +20,17 @@ import { planned, type Runnable } from './runnable.ts'
 import { refuseDetached, type StartOptions, startTask } from './start.ts'
 
 interface Order extends StartOptions {
-  /** Undefined where nothing follows on the script. */
+  /** Undefined if the script has no gates. */
   readonly gates: MeantGates | undefined
   readonly target: Target
   readonly options: ExecutionOptions
-  /** Brings to the server what scripts are to read. */
+  /** Uploads the scripts' stdin. */
   readonly bring?: (() => Promise<Pick<ExecutionOptions, 'stdin'>>) | undefined
   readonly plan: boolean
   readonly yes: boolean
 }
 
-/** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
+/** Validates all flags before the first request. */
 export async function readOrder(
   flags: RunFlags & TargetFlags & Partial<GateFlags> & { readonly json: boolean },
   stdin: (what: string) => Promise<string>,
@@ -53,7 +53,7 @@ export async function readOrder(
   }
 }
 
-/** Loaded only where something follows on the script: most commands have nothing that does. */
+/** Loads the module only if the script has gates, because most commands have none. */
 async function gatesOf(
   flags: Partial<GateFlags>,
   notice: (text: string) => void,
@@ -65,7 +65,10 @@ async function gatesOf(
   return isAsked ? (await import('./gates.ts')).readGates(flags as GateFlags, notice) : undefined
 }
 
-/** Runs it as ordered: completes its params, finds the hosts, asks, starts the task and shows it. With `plan` only says what would run. */
+/**
+ * Runs an order: completes its params, selects the hosts, asks, starts the task and shows it. With `plan`,
+ * only shows what would run.
+ */
 export async function runOrder(
   command: BaseCommand,
   client: Client,
@@ -113,7 +116,7 @@ async function intentOf(runnable: Runnable): Promise<string> {
   return `Run ${name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`}`
 }
 
-/** Does the work, and meanwhile says if data that was piped in is not used. */
+/** Does the work, and warns if piped data is not used. */
 export async function besideStdin<T>(
   command: BaseCommand,
   stdin: StdinReader,
@@ -132,7 +135,7 @@ export async function besideStdin<T>(
   }
 }
 
-/** A person is asked before much is started, or all; without one nothing is asked (contract §9). */
+/** Asks for confirmation before starting on many or all hosts, if interactive (contract §9). */
 async function agreedTarget(
   command: BaseCommand,
   client: Client,
@@ -144,7 +147,7 @@ async function agreedTarget(
   return confirmTarget(client, target, { action: await intentOf(runnable), server: command.serverName() })
 }
 
-/** With the params that the script declares: filled in, or asked where somebody is there. */
+/** Adds the params that the script declares: filled in, or prompted for when interactive. */
 async function complete(
   runnable: Runnable,
   gates: FoundGates | undefined,
@@ -158,11 +161,11 @@ async function complete(
   return completeParams(declared, options, { script, attended: isSomeoneThere(), plan })
 }
 
-/** Explains a target that has no hosts, or names unknown ones: perhaps there are no hosts at all yet. */
+/** Explains an empty target or unknown hosts: there may be no hosts yet. */
 async function explain(client: Client, error: unknown): Promise<never> {
   if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
   const { message, fields } = error
-  // A second fault, of this question, would hide the first.
+  // A failure of this request must not hide the first error.
   const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
   if (page?.totalElements === 0)
     throw isEmptyTarget(error)
@@ -189,7 +192,7 @@ async function showPlan(
     rollback: gates?.rollback && planned(gates.rollback),
   })
   const away = foldStanding(found.filter((host) => !canBeReached(host)))
-  // Exact for programs; a terminal is not handed what would move its cursor.
+  // Verbatim for programs; sanitized for terminals.
   const clean = (text: string) => (process.stdout.isTTY ? sanitize(text) : text)
   const lines = [
     ...batchLines(plan.batches),
@@ -201,6 +204,6 @@ async function showPlan(
     ),
   ]
   command.print(lines.join('\n'))
-  command.notice('a plan: nothing was run')
+  command.notice('plan only: nothing was run')
   return plan
 }

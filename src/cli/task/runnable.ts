@@ -8,7 +8,7 @@ import type { PlannedScript } from './plan-view.ts'
 
 type Declaring = { readonly text: string; readonly params: readonly DeclaredParam[] }
 
-/** A stored script, or a text of one's own; `params` are those that it declares. */
+/** A stored script, or one given as text; `params` are those it declares. */
 export type RunnableScript = Declaring &
   (
     | {
@@ -22,31 +22,30 @@ export type RunnableScript = Declaring &
 
 type OwnScript = Extract<RunnableScript, { script: unknown }>
 
-/** A file or a tree that goes to hosts or comes from them; `text` says so. */
+/** A copy or fetch of a file or tree; `text` describes it. */
 export interface Transfer extends Declaring {
   readonly type: 'COPY' | 'FETCH'
-  /** Brings to the server what the task needs. */
+  /** Uploads what the task needs. */
   readonly prepare: (hostCount: number) => Promise<Pick<TaskCreate, 'copy' | 'fetch'>>
-  /** Brings from the server what the task has fetched. */
+  /** Downloads what the task fetched. */
   readonly received?: (task: Task) => Promise<void>
-  /** Of what was opened here, whatever became of it. */
+  /** Closes local files, whatever the outcome. */
   readonly close?: () => Promise<void>
 }
 
-/** What is to run. */
 export type Runnable =
   | RunnableScript
   | Transfer
   | (Declaring & { readonly upgrade: NonNullable<TaskCreate['upgrade']> })
 
-/** Errors: `usage` where what it says of itself can't be read. */
+/** Errors: `usage` for invalid settings in its comments. */
 export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<RunnableScript> {
   const { readFrontMatter } = await import('../text/front-matter.ts')
   const { params } = readFrontMatter(content, name)
   return { scriptId: id, name, text: content, params, type, timeout }
 }
 
-/** The script of a file or of stdin, with the settings in its comments; options win. */
+/** A script from a file or stdin, with the settings in its comments; options override them. */
 export async function scriptRunnable(
   content: string,
   path: string,
@@ -66,7 +65,7 @@ export async function scriptRunnable(
   return { script, text: content, params }
 }
 
-/** The script of a file. Errors: `usage` where it can't be read. */
+/** A script from a file. Errors: `usage` if it cannot be read. */
 export async function fileRunnable(
   path: string,
   type: string | undefined,

@@ -3,15 +3,15 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { isFinal, type TaskResult } from '../../core/tasks/task.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** Hosts of one rack are reported together, because the server reports them one by one. In milliseconds. */
+/** Milliseconds over which hosts are reported together, because the server reports them one by one. */
 const gathered = 250
 
 type Silent = Pick<TaskResult, 'hostId' | 'hostname' | 'error' | 'status'>
 
-/** While a host has not ended, its `error` says why it is silent. */
+/** The `error` of an unfinished host says why it is silent. */
 const isSilent = ({ status, error }: Silent) => !isFinal(status) && error !== null
 
-/** `web[008-013] (6 hosts): agent not connected; …`, a line a reason, most hosts first. */
+/** `web[008-013] (6 hosts): agent not connected; …`: one line per reason, most hosts first. */
 export function silentLines(results: Iterable<Silent>): string[] {
   const alike = new Map<string, string[]>()
   for (const result of results) {
@@ -27,10 +27,10 @@ export function silentLines(results: Iterable<Silent>): string[] {
     })
 }
 
-/** Says for which hosts a task waits, and why. */
+/** Reports the hosts that a task waits for, and why. */
 export class SilentHosts {
   readonly #notify: (line: string) => void
-  /** What was last said of each: an event comes again after a lost connection. */
+  /** Last report per host, because events repeat after a lost connection. */
   readonly #reported = new Map<number, string | null>()
   readonly #news = new Map<number, Silent>()
   #timer: NodeJS.Timeout | undefined
@@ -48,7 +48,7 @@ export class SilentHosts {
     this.#timer ??= setTimeout(() => this.#report(), gathered)
   }
 
-  /** What has not been said yet, the end of the task says. */
+  /** Drops pending reports: the end of the task covers them. */
   close(): void {
     clearTimeout(this.#timer)
   }

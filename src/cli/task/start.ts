@@ -23,17 +23,17 @@ import { showDuration } from '../text/time.ts'
 import { followTask } from './follow.ts'
 import { TaskDisplay } from './task-display.ts'
 
-/** Hosts whose server is asked why they are not reachable, as their results do not say. */
+/** Hosts looked up on the server because their results do not say why they are unreachable. */
 const mostAsked = 3
 
 interface Explanation {
-  /** `web1 is OFFLINE: never heard`, of those whose result does not say so. */
+  /** `web1 is OFFLINE: never heard`, for those whose result does not say so. */
   readonly lines: readonly string[]
-  /** What to type to learn more; undefined where all of them are back. */
+  /** Command to learn more; undefined if all hosts are back. */
   readonly next: string | undefined
 }
 
-/** Why hosts were not reachable, and one command that examines all of them. */
+/** Why hosts were unreachable, and one command that examines all of them. */
 async function explainUnreachable(
   client: Client,
   results: readonly Pick<TaskResult, 'hostId' | 'hostname' | 'error'>[],
@@ -60,11 +60,11 @@ export interface StartOptions {
   readonly deadline: number | undefined
   readonly detach: boolean
   readonly 'idempotency-key'?: string | undefined
-  /** Once the task has ended: brings what came of it here. */
+  /** Called after the end of the task: downloads its results. */
   readonly received?: ((task: Task) => Promise<void>) | undefined
 }
 
-/** Errors: `usage` for output that would go nowhere. */
+/** Errors: `usage` for output that would be lost. */
 export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
   const path = outdir ?? files[0]?.path
   if (detach && path !== undefined)
@@ -73,7 +73,7 @@ export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions):
     })
 }
 
-/** A key that was used before starts nothing; if this were not said, an old result would be taken for a new one. */
+/** Reports a reused key, so that its old result is not mistaken for a new one. */
 function sayReplayed(command: BaseCommand, started: Started | Task): void {
   const after = 'replayedAfterSeconds' in started ? started.replayedAfterSeconds : null
   if (after === null) return
@@ -83,7 +83,9 @@ function sayReplayed(command: BaseCommand, started: Started | Task): void {
   )
 }
 
-/** Starts a task and shows it to its end, or with `detach` prints its id; sets the exit code (contract §9). */
+/**
+ * Starts a task and shows it to its end, or with `detach` prints its id; sets the exit code (contract §9).
+ */
 export async function startTask(
   command: BaseCommand,
   client: Client,
@@ -94,7 +96,7 @@ export async function startTask(
   const key = givenKey ?? newIdempotencyKey()
   const start = async (signal?: AbortSignal) => {
     const started = await create(key, signal)
-    // A key that nobody gave may be sent twice by this command itself, after a lost answer.
+    // A generated key may be repeated by this command's own retries.
     if (givenKey !== undefined) sayReplayed(command, started)
     announce(started)
     return started
@@ -128,7 +130,10 @@ export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: Sho
   return new TaskDisplay({ show, quiet, json, progress: true, summarised: !json })
 }
 
-/** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */
+/**
+ * Sets the exit code, lists failed hosts and next commands. A local file that could not be written counts as
+ * a failure.
+ */
 export async function conclude(
   command: BaseCommand,
   client: Client,
@@ -155,7 +160,7 @@ async function summarise(client: Client, task: Task, outputs: TaskDisplay): Prom
   const failures = foldFailures(task)
   const lines = failureLines(failures)
   const unreachable = task.results.filter(({ status }) => status === 'UNREACHABLE')
-  // The command stands below the hosts that it is for, not below one that failed.
+  // The command goes below the hosts that it is for, not below a failed one.
   const last = failures.findLastIndex(({ results }) => results[0]?.status === 'UNREACHABLE')
   for (const line of lines.slice(0, last + 1)) outputs.warn(line)
   if (unreachable.length > 0) {

@@ -32,7 +32,7 @@ interface TaskDisplayOptions {
   readonly json?: boolean
 }
 
-/** A format that writes into the file system; its failure ends it and nothing else. */
+/** A format written to the file system; its failure ends only itself. */
 interface Kept {
   readonly path: string
   readonly format: FormatName | 'outdir'
@@ -45,8 +45,8 @@ const elapsed = (milliseconds: number) =>
   milliseconds < 60_000 ? `${Math.floor(milliseconds / 1000)} s` : showDuration(milliseconds)
 
 /**
- * All that is shown of one task: a format on stdout, others in files, and a status line for who watches. It is made, with
- * its files opened, before anything is started; after `begin` come the events, then `end`.
+ * Output of one task: a format on stdout, others in files, and a status line. Files are opened in the
+ * constructor, before anything starts; then come `begin`, events and `end`.
  */
 export class TaskDisplay {
   readonly known: KnownTask = new KnownTask()
@@ -54,11 +54,11 @@ export class TaskDisplay {
   #kept: readonly Kept[] = []
   #format: OutputFormat | undefined
   #status: StatusLine | undefined
-  /** A closed stderr ends no command. */
+  /** A closed stderr does not end a command. */
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: RsmError | undefined
-  /** Held until the results of their hosts are known. */
+  /** Held until the results of their hosts arrive. */
   #reasons: Output[] = []
   /** Whether a host has written anything so far. */
   hasOutput = false
@@ -85,12 +85,12 @@ export class TaskDisplay {
     return this.#failure
   }
 
-  /** Nothing at all of the output is shown or kept. */
+  /** Whether no output is shown or saved. */
   get isEmpty(): boolean {
     return this.#options.show.format === undefined && this.#kept.length === 0
   }
 
-  /** The task has been created. `alone`: only one host's output is shown. */
+  /** The task was created. `alone`: only one host's output is shown. */
   async begin({ hostCount, alone }: { hostCount: number; alone: boolean }): Promise<void> {
     const { show, quiet, progress, timestamps } = this.#options
     const { diff, prefix, raw } = show
@@ -138,14 +138,14 @@ export class TaskDisplay {
     await this.#eachFile(async ({ output }) => output?.event(event))
   }
 
-  /** Why files were not copied, which the summary states for all such hosts at once. */
+  /** Whether this explains why files were not copied, which the summary reports once for all such hosts. */
   #isReason({ entry }: Output): boolean {
     const { show, summarised } = this.#options
     const isForPeople = show.format === 'live' || show.format === 'grouped'
     return summarised === true && isForPeople && entry.stream === 'stderr' && this.known.isTransfer
   }
 
-  /** Shows the reasons of hosts whose result has none: of a copy that did not start, or crashed. */
+  /** Shows the reasons of hosts without an error in their result: a copy did not start, or crashed. */
   async #showReasons(results: readonly TaskResult[]): Promise<void> {
     const errors = new Map(results.map(({ hostname, error }) => [hostname, error]))
     const reasons = this.#reasons
@@ -154,7 +154,7 @@ export class TaskDisplay {
       if (errors.get(event.entry.hostname) === null) await this.#format?.event(event)
   }
 
-  /** The task with its results, as it ended or as far as it is known. */
+  /** The task with its results, final or as far as known. */
   async end(task: Task): Promise<void> {
     this.#status?.answered()
     await this.#showReasons(task.results)
@@ -181,18 +181,18 @@ export class TaskDisplay {
     this.#say(`rsm: ${text}`)
   }
 
-  /** What to type after the line above. */
+  /** Shows a command for the line above. */
   next(command: string): void {
     if (!this.#options.quiet) this.#say(`     ${command}`)
   }
 
-  /** Writes one line. Names and reasons of hosts can command neither the terminal nor a GitHub runner. */
+  /** Writes one line. Sanitized, because names and reasons come from hosts. */
   #say(text: string): void {
     const line = `${sanitizeLine(text)}\n`
     void this.#stderr.write(this.#options.show.format === 'github' ? defuse(line) : line)
   }
 
-  /** Something is being asked on the terminal; what is shown waits for `answered`. */
+  /** Holds output while a question is on the terminal, until `answered`. */
   ask(): void {
     this.#status?.ask()
   }
@@ -216,7 +216,7 @@ export class TaskDisplay {
     }
   }
 
-  /** Whether nobody else writes on the terminal in a way that is not known: a host, or who reads our stdout. */
+  /** Whether no other writer shares the terminal: a host with raw output, or a reader of our stdout. */
   #hasRoom(): boolean {
     const { raw, format } = this.#options.show
     if ((raw && format !== undefined) || process.env['TERM'] === 'dumb') return false

@@ -17,7 +17,7 @@ export class TaskState {
   readonly taskId: string
   summary: TaskSummary | null = null
   readonly results = new Map<number, TaskResult>()
-  /** Ascends with every change of a result. */
+  /** Incremented with each change of a result. */
   version = 0
 
   constructor(taskId: string) {
@@ -30,7 +30,7 @@ export class TaskState {
 
   read({ results, ...summary }: Task): void {
     if (!isOutdated(summary, this.summary)) this.summary = summary
-    // What was read may be older than what was told: no host goes back to where it was.
+    // A response may be older than events, so a host never moves back.
     for (const result of results) {
       const known = this.results.get(result.hostId)
       if (known === undefined || stageOf(known.status) <= stageOf(result.status)) this.result(result)
@@ -42,7 +42,10 @@ export class TaskState {
       this.summary = { ...this.summary, ...summary }
   }
 
-  /** What was told, which comes in order: it may go back to PENDING where it never left the server, but an end stays. */
+  /**
+   * Applies an event; these are in order. A host may return to PENDING if its frame was never sent, but an
+   * end stays.
+   */
   result(result: TaskResult): void {
     const known = this.results.get(result.hostId)
     if (known !== undefined && isFinal(known.status) && !isFinal(result.status)) return
@@ -50,7 +53,7 @@ export class TaskState {
     this.version++
   }
 
-  /** Counted from the results: they come before the summary does. */
+  /** Counted from the results, which arrive before the summary. */
   counts(): Counts {
     return countsOf(this.results.values())
   }
@@ -69,11 +72,11 @@ export class TaskState {
 
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
-/** A task that has ended stays ended: data that says it runs is older, whenever it was read. */
+/** A final task stays final: data that says it runs is older. */
 export const isOutdated = (incoming: Partial<TaskSummary>, known: TaskSummary | null) =>
   incoming.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
 
-/** How many hosts are in which state, as people count them. */
+/** Hosts per state, as shown to people. */
 export function tallyOf(counts: Counts) {
   const sum = (fits: (status: ResultStatus) => boolean) =>
     (Object.keys(counts) as ResultStatus[]).filter(fits).reduce((total, status) => total + counts[status], 0)
@@ -88,7 +91,7 @@ export function tallyOf(counts: Counts) {
   }
 }
 
-/** A task as the events so far describe it: for progress, and for when the server can no longer be asked. */
+/** A task as reconstructed from events: for progress, and in case the server becomes unreachable. */
 export class KnownTask {
   readonly #results = new Map<number, TaskResult>()
   #task: Partial<Task> = {}
@@ -106,12 +109,11 @@ export class KnownTask {
     return this.#task.type === 'COPY' || this.#task.type === 'FETCH'
   }
 
-  /** How far its files are. */
   get transfer(): TaskSummary['transfer'] {
     return this.#task.transfer
   }
 
-  /** The whole task; undefined before the server has told of it. Hosts of which nothing was heard are not among the results. */
+  /** The whole task; undefined before the server reported it. Omits hosts without an event. */
   get task(): Task | undefined {
     const { taskId, results } = this.#task
     if (taskId === undefined) return undefined

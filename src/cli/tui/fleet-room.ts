@@ -9,9 +9,9 @@ import { type House, messageOf, orderTime, type Room, shortMessage } from './roo
 import { FleetView } from './view/fleet-view.ts'
 import { doctorLines } from './view/overlay.ts'
 
-/** Heartbeats send no events, so the hosts are read again this often, in milliseconds. */
+/** Milliseconds between reads of all hosts, because heartbeats send no events. */
 const heardEvery = 30_000
-/** After the last step of a choice that is still moving. */
+/** Milliseconds to wait after the last step of a moving choice. */
 const chosenFor = 100
 const retryPause = 1_000
 
@@ -21,7 +21,7 @@ export class FleetRoom implements Room {
   readonly isTicking = true
   readonly runningTask = null
   readonly #client: Client
-  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  /** Client for changes: its calls may outlive the room by `orderTime`. */
   readonly #orders: Client
   readonly #house: House
   readonly #state = new FleetState()
@@ -59,7 +59,7 @@ export class FleetRoom implements Room {
     try {
       const body = { script: { content }, target: { hostIds: [...hostIds] }, async: true }
       const { taskId } = await this.#orders.tasks.create(body, newIdempotencyKey())
-      // Somebody who has left meanwhile is not brought back.
+      // A user who has left the room is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(taskId)
     } catch (error) {
       this.view.say(shortMessage(error), true)
@@ -103,7 +103,7 @@ export class FleetRoom implements Room {
     }
   }
 
-  /** False if it has to be done again: then the stream is about to be cut, too. */
+  /** Returns false to retry: the stream is about to be cut, too. */
   async #readAll(): Promise<boolean> {
     try {
       await Promise.all([this.#readHosts(), this.#readTasks()])

@@ -3,15 +3,15 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { isOutdated } from '../task/task-state.ts'
 
-/** The newest tasks are shown; `rsm tasks list` has older ones. */
+/** Newest tasks shown; `rsm tasks list` has older ones. */
 export const tasksShown = 200
 
-/** All hosts, and the newest tasks of all of them or of one. */
+/** All hosts, and the newest tasks of all hosts or of one. */
 export class FleetState {
   readonly hosts = new Map<number, Host>()
-  /** The newest first. */
+  /** Newest first. */
   tasks: readonly TaskSummary[] = []
-  /** Whose tasks they are; null: everyone's. */
+  /** Host whose tasks these are; null for all. */
   hostId: number | null = null
   isLoaded = false
   areTasksRead = false
@@ -34,7 +34,10 @@ export class FleetState {
     this.areTasksRead = true
   }
 
-  /** True where the tasks of the chosen host have to be read anew: an event does not say whose a new task is. */
+  /**
+   * Returns true if the tasks of the chosen host must be read again: an event does not name the hosts of a
+   * new task.
+   */
   apply(event: FleetEvent): boolean {
     if (event.type === 'host') {
       if (event.change === 'removed') this.hosts.delete(event.host.id)

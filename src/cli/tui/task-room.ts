@@ -10,17 +10,17 @@ import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
 
-/** A task, running or finished: its log read in pages, what becomes of its hosts followed as `logs -f` does. */
+/** A task, running or finished: reads its log in pages, and follows its hosts as `logs -f` does. */
 export class TaskRoom implements Room {
   readonly view: TaskView
   readonly done: Promise<void>
   readonly #client: Client
-  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  /** Client for changes: its calls may outlive the room by `orderTime`. */
   readonly #orders: Client
   readonly #house: House
   readonly #state: TaskState
   readonly #reader: LogReader
-  /** Why nothing comes just now, of the stream and of what is read beside it. */
+  /** Current faults of the stream, and of other reads. */
   readonly #lost: { stream: string | null; reads: string | null } = { stream: null, reads: null }
   readonly #closing = new AbortController()
   readonly #closed = new AbortController()
@@ -70,7 +70,7 @@ export class TaskRoom implements Room {
     const { signal } = this.#closing
     try {
       while (!(await this.#couldRead())) await delay(retryPause, undefined, { signal })
-      // It may have ended after its log was read and before it was read itself.
+      // The task may have ended between the reads of its log and of itself.
       if (!this.#state.isRunning) this.#reader.missed()
       this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
@@ -80,7 +80,7 @@ export class TaskRoom implements Room {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    // No stream reports what happened while there was none.
+    // No stream reports changes made while it was disconnected.
     let isToRead = true
     const onCut = (error: RsmError) => {
       isToRead = true
@@ -90,7 +90,7 @@ export class TaskRoom implements Room {
     for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
       if (isToRead) {
         this.#reader.missed()
-        // A read that fails for a cut is made again when the stream is taken up.
+        // A read that fails because of a cut is repeated when the stream resumes.
         isToRead = !(await this.#couldRead())
       }
       this.#say('stream', null)
@@ -106,7 +106,7 @@ export class TaskRoom implements Room {
     this.#state.change(summary)
   }
 
-  /** False if waiting can mend why it failed. */
+  /** Returns false if a retry may succeed. */
   async #couldRead(): Promise<boolean> {
     try {
       this.#state.read(await this.#client.tasks.get(this.#state.taskId))
@@ -119,7 +119,7 @@ export class TaskRoom implements Room {
     }
   }
 
-  /** What was asked for before a cut may still be answered after it: that mends no stream. */
+  /** A response to a request made before a cut does not mean that the stream works. */
   #say(of: 'stream' | 'reads', error: unknown): void {
     this.#lost[of] = error === null ? null : `${messageOf(error)}; trying again`
     this.view.lost = this.#lost.stream ?? this.#lost.reads
@@ -142,9 +142,9 @@ export class TaskRoom implements Room {
     try {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
-        return this.view.say(`secret params are asked: rsm tasks retry ${taskId}`, true)
+        return this.view.say(`requires secret params: rsm tasks retry ${taskId}`, true)
       const started = await this.#orders.tasks.retry(taskId, { async: true }, newIdempotencyKey())
-      // Whoever has left meanwhile is not brought back.
+      // A user who has left the room is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
       this.view.say(shortMessage(error), true)

@@ -5,7 +5,7 @@ import { type House, type Room, shortMessage } from './room.ts'
 import type { Key, Mouse, Screen, ScreenListener } from './screen/screen.ts'
 import { TaskRoom } from './task-room.ts'
 
-/** Between two frames, in milliseconds: however much comes, keys are heard. */
+/** Milliseconds between frames, so that keys are handled under any load. */
 const frameEvery = 40
 const tickEvery = 1_000
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const
@@ -13,12 +13,12 @@ const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as cons
 export interface TuiOptions {
   readonly client: Client
   readonly taskId: string | null
-  /** What the doctor says of the fleet, in lines of so many columns. */
+  /** Findings of the doctor about the fleet, in lines of at most `columns`. */
   readonly examine: House['examine']
   readonly openScreen: (listener: ScreenListener) => Screen
   /**
-   * A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. An abort
-   * of `signal` ends the wait for it to begin; once begun it heeds signals itself.
+   * Runs a terminal session on this host, on the terminal that the screen released; returns a message about
+   * its end. `signal` aborts only the wait for its start; a running session handles signals itself.
    */
   readonly runTerminal: (hostId: number, signal: AbortSignal) => Promise<string | null>
 }
@@ -31,7 +31,7 @@ interface Ended {
   readonly runningTask: string | null
 }
 
-/** The whole of `rsm tui`: one room at a time on one screen. */
+/** Runs `rsm tui`: one room at a time on one screen. */
 export class Tui implements House, ScreenListener {
   readonly #options: TuiOptions
   readonly #screen: Screen
@@ -43,7 +43,7 @@ export class Tui implements House, ScreenListener {
   #exit: number | null = null
   readonly #early: Key[] = []
   readonly #departing = new AbortController()
-  /** How it ends once the session has given the terminal back. */
+  /** Deferred until the session releases the terminal. */
   #ending: (() => void) | null = null
   #end: (exit: number) => void = () => undefined
   #fail: (error: unknown) => void = () => undefined
@@ -54,7 +54,7 @@ export class Tui implements House, ScreenListener {
     this.#screen = options.openScreen(this)
   }
 
-  /** Settles when it is left. Rejects with what ended it otherwise; the terminal is given back either way. */
+  /** Resolves when the user leaves; rejects on a fatal error. Restores the terminal in both cases. */
   async run(): Promise<Ended> {
     const handlers = Object.entries(signals).map(([name, exit]) => [name, () => this.#depart(exit)] as const)
     for (const [name, handler] of handlers) process.on(name, handler)
@@ -109,7 +109,7 @@ export class Tui implements House, ScreenListener {
   }
 
   key(key: Key): void {
-    // What came in the same read as the key that opened the session.
+    // Keys read together with the key that opened the session.
     if (this.#isInTerminal) return
     const { view } = this.#room
     if (key.name === 'C-z') this.#screen.suspend()
@@ -122,7 +122,7 @@ export class Tui implements House, ScreenListener {
     }
   }
 
-  /** Keys pressed before the first data have come wait for it. */
+  /** Keys pressed before the first data are queued. */
   #isEarly({ name }: Key): boolean {
     const { view } = this.#room
     return !view.isReady && !view.isTyping && !atOnce.has(name) && this.#early.length < mostEarly
@@ -132,7 +132,7 @@ export class Tui implements House, ScreenListener {
     if (!this.#room.view.isReady) return
     for (const key of this.#early.splice(0)) {
       this.key(key)
-      // The next key acts on what this one moved, which a frame settles.
+      // Draw a frame, because the next key acts on its result.
       this.#room.view.frame(this.#screen.size, Date.now())
     }
   }
@@ -170,7 +170,7 @@ export class Tui implements House, ScreenListener {
     })
   }
 
-  /** A key is answered even while text is being selected, and in the next frame. */
+  /** Keys are answered even while text is being selected, then in the next frame. */
   #heard(): void {
     if (this.#room.view.isCopying) this.#draw()
     else this.changed()
@@ -178,7 +178,7 @@ export class Tui implements House, ScreenListener {
 
   #draw(): void {
     if (!this.#screen.isReady) {
-      // What is drawn now would only wait with the rest.
+      // The terminal has not taken earlier frames: do not queue more.
       if (!this.#isInTerminal) this.changed()
       return
     }
@@ -187,7 +187,7 @@ export class Tui implements House, ScreenListener {
     if (this.#early.length > 0) this.#makeUp()
   }
 
-  /** By a signal; a second one ends the process at once. */
+  /** Leaves on a signal; a second one ends the process immediately. */
   #depart(exit: number): void {
     if (this.#exit !== null) process.exit(this.#exit)
     this.#exit = exit
@@ -195,7 +195,7 @@ export class Tui implements House, ScreenListener {
     this.#settle(() => this.#end(exit))
   }
 
-  /** A session that has the terminal ends first. */
+  /** Waits for a running session to end. */
   #settle(ending: () => void): void {
     if (this.#isInTerminal) this.#ending ??= ending
     else ending()

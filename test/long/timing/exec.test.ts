@@ -41,9 +41,9 @@ test('SIGTERM ends it though nobody reads what it writes', async (t) => {
 })
 
 for (const [halt, exit, said] of [
-  ['SIGINT', 130, /^rsm: interrupted before the server had answered/],
-  ['SIGTERM', 143, /^rsm: interrupted before the server had answered/],
-  ['--deadline', 124, /^rsm: the deadline has passed before the server had answered/],
+  ['SIGINT', 130, /^rsm: interrupted before the server answered/],
+  ['SIGTERM', 143, /^rsm: interrupted before the server answered/],
+  ['--deadline', 124, /^rsm: the deadline has passed before the server answered/],
 ] as const)
   test(`${halt} before the server has answered exits ${exit}`, async (t) => {
     let asked = () => {}

@@ -79,7 +79,7 @@ test.serial(
     await stands
     const began = performance.now()
     signalled('SIGTERM')
-    const error = await t.throwsAsync(following, { instanceOf: Halted, message: /is not known/ })
+    const error = await t.throwsAsync(following, { instanceOf: Halted, message: /is unknown/ })
     await closed()
     t.true(performance.now() - began < soon)
     t.is(error.exit, 143)

@@ -106,7 +106,7 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
   await window.shows(/all hosts \/NEWS of.*F follows[\s\S]*web41 +news of web41/)
   await keepScreen(window, 'tui-search-100x30')
   await window.press('N')
-  await window.shows(/none above; n looks downwards: NEWS of/)
+  await window.shows(/none above; n searches downwards: NEWS of/)
   // Together they would be one key, Alt with f.
   await window.press('Escape')
   await window.shows(/┬ all hosts ─/)
@@ -205,7 +205,7 @@ inTmux('the fleet: a terminal on a host and back, its task opened, copying, susp
   await window.type('c')
   await window.shows(/cancel this task/)
   await window.type('ny')
-  await window.shows(/the mouse is your terminal's/)
+  await window.shows(/select and copy with the mouse/)
   await window.type('q')
   await window.shows(/┬ box RUNNING/)
   await window.press('C-c')

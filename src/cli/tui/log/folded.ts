@@ -5,17 +5,19 @@ import { type LogLine, LogLines } from './lines.ts'
 import { type Find, scan, startOf } from './search.ts'
 import type { NumberedLines } from './viewport.ts'
 
-/** The host of a line that is no output but says whose the next ones are. */
+/** Host id of title lines, which are not output. */
 export const titleId = -1
 
 const titled = (text: string): LogLine => ({ id: 0, hostId: titleId, hostname: '', stream: 'stdout', text })
 
-/** The output of all hosts, equal ones once, as `-b` shows it: lines of both streams in the order in which they came. */
+/**
+ * Output of all hosts, with equal output shown once as `-b` does: lines of both streams in order of arrival.
+ */
 export class FoldedLog implements NumberedLines {
   readonly first = 0
   readonly #lines: readonly LogLine[]
 
-  /** `silent`: who has written nothing. */
+  /** `silent`: hosts without output. */
   constructor(entries: readonly LogEntry[], silent: readonly string[]) {
     const assembled = new LogLines()
     const written = new Map<string, LogLine[]>()
@@ -45,7 +47,7 @@ export class FoldedLog implements NumberedLines {
     return this.#lines[number]
   }
 
-  /** The number of the next line of output that matches; null when there is none. */
+  /** The number of the next matching line of output, or null. */
   find(find: Find): number | null {
     const matches = (line: LogLine) => line.hostId !== titleId && find.matches(line)
     return scan(this, { ...find, matches }, startOf(find))

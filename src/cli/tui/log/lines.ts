@@ -4,9 +4,9 @@ import { phaseMark } from '../../output/lines.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 
-/** One line of a host's output, as people see it. */
+/** One line of a host's output, as displayed. */
 export interface LogLine {
-  /** The entry in which it ends, or ends so far. */
+  /** Id of the entry in which it ends, so far. */
   readonly id: number
   readonly hostId: number
   readonly hostname: string
@@ -14,7 +14,7 @@ export interface LogLine {
   readonly text: string
 }
 
-/** A longer line is cut to so many characters, and says how many are left out. */
+/** Characters; a longer line is cut, with the number omitted. */
 const longestLine = 8_192
 const tab = 8
 
@@ -30,7 +30,7 @@ function withoutTabs(text: string): string {
   return shown
 }
 
-/** A line that was written over by carriage returns, as progress bars are, is what was written last. */
+/** A line overwritten with carriage returns, such as a progress bar, shows its last version. */
 function lastWritten(raw: string): string {
   if (!raw.includes('\r')) return raw
   const whole = raw.replace(/(?<!\r)\r+$/, '')
@@ -48,7 +48,7 @@ interface OpenLine {
   last: LogEntry
 }
 
-/** Assembles the entries of a log into lines, for each host and stream. */
+/** Assembles log entries into lines, per host and stream. */
 export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 

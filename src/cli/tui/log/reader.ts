@@ -12,33 +12,33 @@ export interface Selection {
 
 export interface ReaderOptions {
   readonly page: (query: LogQuery) => Promise<LogPage>
-  /** The window has changed, or what is being read. */
+  /** The window or the jobs in progress changed. */
   readonly changed: () => void
-  /** If `isTriedAgain`, the fault lasts until a page comes. */
+  /** With `isTriedAgain`, the fault lasts until a page arrives. */
   readonly failed: (error: unknown, isTriedAgain: boolean) => void
 }
 
 const endOfLog = Number.MAX_SAFE_INTEGER
-/** Between two reads of what comes: a burst makes few large pages and not many small ones. */
+/** Milliseconds between reads of new output, so that a burst is read in few large pages. */
 const burstPause = 60
 const retryPause = 1_000
-/** A follower so many bytes behind goes on at the end: nobody reads what runs through that fast. */
+/** Bytes behind at which a follower skips to the end. */
 const tooFarBehind = 1_048_576
 
 type Job = 'tail' | 'head' | 'older' | 'newer'
 
-/** Reads a log into its window, one page after the other, as the pane asks for them. */
+/** Reads a log into its window, page by page, as the pane requests. */
 export class LogReader {
   readonly window = new LogWindow()
   readonly #options: ReaderOptions
   #selection: Selection = { hostId: null, stream: null }
-  /** Ascends with every selection: answers to requests of an earlier one are dropped. */
+  /** Incremented with each selection: responses for earlier ones are dropped. */
   #generation = 0
   #jobs = new Set<Job>()
   #isWorking = false
-  /** The id of the newest entry of this selection that was heard of. */
+  /** Id of the newest entry of this selection reported by the stream. */
   #newest = 0
-  /** Ascends with every time of which nobody told what came; 0 once the log was read to its end since. */
+  /** Counts gaps in the event stream; reset to 0 once the log is read to its end. */
   #unreported = 0
   #isLoaded = false
   #search: AbortController | null = null
@@ -53,7 +53,7 @@ export class LogReader {
     return this.#isLoaded
   }
 
-  /** How far in its direction a search has come, from 0 to 1; null without one. */
+  /** Progress of a search in its direction, from 0 to 1; null without one. */
   get searching(): number | null {
     return this.#search === null ? null : this.#searched
   }
@@ -74,12 +74,12 @@ export class LogReader {
     this.#newest = Math.max(this.#newest, id)
   }
 
-  /** Output may have come that nobody told of: only its end tells how far the log goes. */
+  /** Output may have arrived unreported: only reading to the end shows how far the log goes. */
   missed(): void {
     this.#unreported++
   }
 
-  /** Whether there is more than the window holds, or may be. */
+  /** Whether there is, or may be, more than the window holds. */
   get isBehind(): boolean {
     return !this.window.isAtEnd || this.#heard > this.window.next
   }
@@ -96,7 +96,7 @@ export class LogReader {
     void this.#work()
   }
 
-  /** All that the log holds now; null of more than so many characters, undefined once something else is chosen. */
+  /** Reads the whole log; null if it exceeds `most` characters, undefined if the selection changes. */
   async readAll(most: number): Promise<LogEntry[] | null | undefined> {
     const generation = this.#generation
     const entries: LogEntry[] = []
@@ -127,7 +127,9 @@ export class LogReader {
     this.#jobs.clear()
   }
 
-  /** The number of the next line that matches, in the window then; null when there is none, undefined when stopped. */
+  /**
+   * The number of the next matching line, which is then in the window; null if none, undefined if stopped.
+   */
   async find(find: Find): Promise<number | null | undefined> {
     this.stopFinding()
     const search = new AbortController()
@@ -165,7 +167,7 @@ export class LogReader {
           if (this.#isClosed) return
           if (generation === this.#generation) {
             this.#options.failed(error, mendable(error))
-            // Only what waiting can mend is tried again.
+            // Only transient errors are retried.
             if (mendable(error)) this.#jobs.add(job)
             else this.#isLoaded = true
           }
@@ -211,7 +213,7 @@ export class LogReader {
     } else if (job === 'older') {
       const { previous } = this.window
       const page = await this.#page({ before: previous })
-      // A search may have moved the window meanwhile.
+      // A search may have moved the window.
       if (!isStale() && this.window.previous === previous) this.window.prepend(page)
     } else {
       const { next } = this.window
@@ -222,7 +224,7 @@ export class LogReader {
     }
   }
 
-  /** Whether output comes faster than it is read. */
+  /** Whether output arrives faster than it is read. */
   get isTooFarBehind(): boolean {
     return this.#isLoaded && this.#newest - this.window.next > tooFarBehind
   }

@@ -7,33 +7,32 @@ import { LogWindow, pageSize } from './window.ts'
 export interface Find {
   readonly matches: (line: LogLine) => boolean
   readonly direction: 'up' | 'down'
-  /** The number of a line; it is looked at itself only where `isInclusive`. */
+  /** Line number to start from; the line itself is included only with `isInclusive`. */
   readonly from: number
   readonly isInclusive?: boolean
   /** The only stream that can match. */
   readonly stream?: Stream
 }
 
-/** The first line that is looked at. */
 export const startOf = ({ direction, from, isInclusive = false }: Find): number =>
   isInclusive ? from : from + (direction === 'down' ? 1 : -1)
 
 interface Searched {
-  /** What is shown of it; it is moved to what is found. */
+  /** The displayed window; moved to the result. */
   readonly window: LogWindow
-  /** The id of its newest entry, as far as is known. */
+  /** Id of the log's newest known entry. */
   readonly newest: () => number
   readonly page: (query: LogQuery) => Promise<LogPage>
-  /** How far in its direction the search has come, from 0 to 1. */
+  /** Reports the progress in its direction, from 0 to 1. */
   readonly came: (part: number) => void
 }
 
-/** What a search holds: a page and what its lines may go on in. A page put on at the front makes all lines anew. */
+/** Bounds of a search: a page, and one more for lines that continue. Prepending a page rebuilds all lines. */
 const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 
 /**
- * Searches a log page by page, however long it is. Answers the number of the next line that matches, in the window then; null when
- * there is none, undefined when `signal` has aborted.
+ * Searches a log of any length page by page. Returns the number of the next matching line, which is then in
+ * the window; null if none, undefined if `signal` aborts.
  */
 export async function searchLog(
   log: Searched,
@@ -52,11 +51,11 @@ export async function searchLog(
     log.came(isDown ? part : 1 - part)
     return page
   }
-  // The server finds entries of one stream by its index.
+  // The server has an index of streams.
   if (stream !== undefined) return byStream(log, find, stream, read, signal)
   const searched = window.copy(searchBounds)
   for (let edge = start; ; ) {
-    // Nothing is left, not even what has come since the window was read.
+    // The whole log is searched, including output that arrived since.
     if (isDown ? searched.isAtEnd && searched.next >= log.newest() : searched.previous === 0) return null
     const page = await read(isDown ? { after: searched.next } : { before: searched.previous })
     if (signal.aborted) return undefined
@@ -67,7 +66,7 @@ export async function searchLog(
       window.adopt(searched)
       return found
     }
-    // More may be known to have come than the server has.
+    // The stream may report output that the server does not return yet.
     if (isDown && page.entries.length === 0) return null
     if (isDown) edge = Math.max(edge, searched.ended)
   }
@@ -102,7 +101,7 @@ async function byStream(
   }
 }
 
-/** A window with this entry in its middle. */
+/** Reads a window with this entry in the middle. */
 async function around(id: number, page: Searched['page']): Promise<LogWindow> {
   const earlier = await page({ before: id + 1, size: pageSize / 2 })
   const later = await page({ after: id, size: pageSize / 2 })
@@ -112,7 +111,7 @@ async function around(id: number, page: Searched['page']): Promise<LogWindow> {
   return window
 }
 
-/** The number of the first line from `start` on that matches; null when there is none. */
+/** The number of the first matching line from `start` on, or null. */
 export function scan(
   lines: NumberedLines,
   { matches, direction }: Pick<Find, 'matches' | 'direction'>,

@@ -9,7 +9,7 @@ export interface NumberedLines {
 
 export interface LogRow {
   readonly number: number
-  /** 0 for the row in which the line begins. */
+  /** 0 for the first row of the line. */
   readonly part: number
   readonly line: LogLine
   readonly text: string
@@ -20,16 +20,19 @@ interface Place {
   readonly part: number
 }
 
-/** A line takes no more rows than that: the longest ones are cut by their assembler. */
+/** Rows per line; long lines are cut when assembled. */
 const mostParts = 1_000
 
-/** A text in rows of this width, broken at a blank in the second half of a row, else between two characters. */
+/**
+ * Splits text into rows of this width: at a blank in the second half of a row, or else between two
+ * characters.
+ */
 export function partsOf(text: string, width: number): string[] {
   const parts: string[] = []
   let rest = text
   while (widthOf(rest) > width && parts.length < mostParts) {
     const part = beginningOf(rest, width) || String.fromCodePoint(rest.codePointAt(0) ?? 32)
-    // The blank at which it is broken may be the first one that does not fit; it is not shown.
+    // The blank may be just beyond the row; it is not shown.
     const blank = rest.lastIndexOf(' ', part.length)
     const isWorthIt = blank > part.length / 2
     parts.push(isWorthIt ? rest.slice(0, blank) : part)
@@ -38,15 +41,15 @@ export function partsOf(text: string, width: number): string[] {
   return [...parts, rest]
 }
 
-/** Which rows of a log its pane shows. Without a place of its own it follows the end. */
+/** Determines the visible rows of a log. Follows the end unless it has a position. */
 export class Viewport {
   wrap = true
-  /** The first column that is shown; 0 while lines are wrapped. */
+  /** First visible column; 0 while lines are wrapped. */
   column = 0
   #top: Place | null = null
   #width = 80
   #height = 20
-  /** How many columns the text of a line has, beside what stands before it. */
+  /** Columns for the text of a line, excluding its prefix. */
   #textWidth: (line: LogLine) => number = () => this.#width
 
   get isFollowing(): boolean {
@@ -71,7 +74,7 @@ export class Viewport {
     this.#top = { number, part: 0 }
   }
 
-  /** Puts this line a third from the top, where one sees what leads to it. */
+  /** Shows this line a third from the top, to show its context. */
   show(lines: NumberedLines, number: number): void {
     const shown = this.rows(lines)
     if (shown.some((row) => row.number === number)) {
@@ -86,7 +89,7 @@ export class Viewport {
     this.#hold(this.rows(lines))
   }
 
-  /** By so many rows, down when positive; it follows again when it comes to the end and `isEnd` says that it is one. */
+  /** Scrolls by rows, down if positive; follows again on reaching the end if `isEnd`. */
   scroll(lines: NumberedLines, by: number, isEnd = false): void {
     const top = this.#top ?? this.#lastTop(lines)
     if (top === null) return
@@ -98,7 +101,7 @@ export class Viewport {
     else this.#top = isEnd && by > 0 ? null : last
   }
 
-  /** From the top of the pane; fewer than it has where there are no more. */
+  /** Rows from the top of the pane; may be fewer than its height. */
   rows(lines: NumberedLines): LogRow[] {
     const top = this.#kept(lines) ?? this.#lastTop(lines)
     if (top === null) return []
@@ -118,7 +121,7 @@ export class Viewport {
     if (first !== undefined) this.#top = { number: first.number, part: first.part }
   }
 
-  /** Its place, or the nearest one where the log lets go of it. */
+  /** Its position, or the nearest one that is still in the log. */
   #kept(lines: NumberedLines): Place | null {
     if (this.#top === null) return null
     if (this.#top.number < lines.first) return { number: lines.first, part: 0 }
@@ -126,7 +129,7 @@ export class Viewport {
     return last !== null && this.#top.number >= lines.end ? last : this.#top
   }
 
-  /** The top at which the last line stands at the bottom. */
+  /** Top position that puts the last line at the bottom. */
   #lastTop(lines: NumberedLines): Place | null {
     if (lines.end === lines.first) return null
     const last = lines.end - 1

@@ -6,7 +6,7 @@ export interface WindowBounds {
   readonly characters: number
 }
 
-/** Entries of a page, at most as many as the server gives (contract §5). */
+/** Entries per page, the server's limit (contract §5). */
 export const pageSize = 500
 export const windowBounds: WindowBounds = { entries: 4 * pageSize, characters: 1_048_576 }
 
@@ -16,17 +16,17 @@ interface CachedEntry {
 }
 
 /**
- * A part of a log: consecutive entries and their lines. Pages are added at either end, and what is then too much is dropped
- * at the other. A line keeps its number for as long as it is held, whatever is added: lines are numbered where they end,
- * so a line whose beginning comes with an earlier page becomes longer and not another.
+ * A part of a log: consecutive entries and their lines. Adding a page at one end drops excess at the other.
+ * Lines keep their numbers while held: they are counted from where they end, so a line whose start arrives
+ * later grows but keeps its number.
  */
 export class LogWindow {
   first = 0
-  /** Goes back to the server as `before`; 0 at the beginning of the log. */
+  /** Value for `before`; 0 at the beginning of the log. */
   previous = 0
-  /** Goes back as `after`. */
+  /** Value for `after`. */
   next = 0
-  /** Whether nothing followed when the last page was read. */
+  /** Whether the last read page reached the end. */
   isAtEnd = false
   characters = 0
   readonly #bounds: WindowBounds
@@ -39,12 +39,12 @@ export class LogWindow {
     this.#bounds = bounds
   }
 
-  /** The number after that of the last one. Lines without an end are the last ones, at the end of the log. */
+  /** Number after the last line, including unterminated lines at the end of the log. */
   get end(): number {
     return this.first + this.#lines.length + this.#openLines().length
   }
 
-  /** The number after that of the last line that has an end. */
+  /** Number after the last terminated line. */
   get ended(): number {
     return this.first + this.#lines.length
   }
@@ -97,7 +97,7 @@ export class LogWindow {
     this.previous = page.previous
     let isCut = false
     for (const entry of entries) {
-      // The end is let go of: what was asked for is the beginning.
+      // Drop the end: the beginning was asked for.
       isCut ||= this.#entries.length >= this.#bounds.entries || this.characters > this.#bounds.characters
       if (isCut) continue
       this.#push(entry)
@@ -106,11 +106,11 @@ export class LogWindow {
       this.next = this.#entries.at(-1)?.entry.id ?? this.next
       this.isAtEnd = false
     }
-    // All lines that end in what was put on.
+    // Lines that end in the prepended page.
     for (const { ends } of this.#entries.slice(0, page.entries.length)) this.first -= ends
   }
 
-  /** Another window on the same part, which then moves by itself. */
+  /** Copies the window, so that the copy can move independently. */
   copy(bounds: WindowBounds = this.#bounds): LogWindow {
     const copied = new LogWindow(bounds)
     for (const { entry } of this.#entries) copied.#push(entry)
@@ -121,7 +121,7 @@ export class LogWindow {
     return copied
   }
 
-  /** Shows what the other one does; its lines keep their numbers. */
+  /** Takes over the content of another window; its lines keep their numbers. */
   adopt(other: LogWindow): void {
     this.#entries = other.#entries
     this.#lines = other.#lines

@@ -6,12 +6,12 @@ import { InputPieces } from './pieces.ts'
 import type { Frame, Key, Mouse, Screen, ScreenListener, Size } from './screen.ts'
 
 const escape = '\u001b'
-/** Nothing is written past the last column, whatever a terminal makes of a character's width. */
+/** Disables autowrap, so that a differing character width does not break the last column. */
 const taken = `${escape}[?7l${escape}[?25l`
-/** A terminal without a second screen, as the Linux console, is left empty and not with half of ours. */
+/** Clears the screen for terminals without an alternate screen, such as the Linux console. */
 const givenBack = `${escape}[0m${escape}[2J${escape}[H${escape}[?25h${escape}[?7h`
 const secondScreen = '?1049'
-/** How long the rest of a torn key may take; an Escape alone waits for it, too. */
+/** Milliseconds to wait for the rest of a split key; a lone Escape waits, too. */
 const tornFor = 50
 
 interface PressedKey {
@@ -26,9 +26,9 @@ interface MouseReport {
   readonly y: number
 }
 
-/** blessed is used for what terminals say: keys and mouse. It reads no terminfo, whose newer entries it does not understand. */
+/** blessed parses keys and mouse. Without terminfo, whose newer entries it does not understand. */
 function openProgram(input: EventEmitter) {
-  // Its types know neither an input that is no stream nor that terminfo can be left out.
+  // Its types allow neither an input that is not a stream nor omitting terminfo.
   const options: unknown = { input, output: process.stdout, tput: false }
   return blessed.program(options as Parameters<typeof blessed.program>[0])
 }
@@ -46,7 +46,7 @@ const actions: Readonly<Record<string, Mouse['action']>> = {
   wheeldown: 'wheeldown',
 }
 
-/** This process's terminal. Nothing but this folder knows blessed, so that it can be replaced. */
+/** The terminal of this process. Only this folder uses blessed, so that it can be replaced. */
 export class BlessedScreen implements Screen {
   readonly #input = new EventEmitter()
   readonly #program = openProgram(this.#input)
@@ -68,7 +68,7 @@ export class BlessedScreen implements Screen {
       resumed: () => this.#take(),
     })
     this.#program.on('keypress', (character: string | undefined, key: PressedKey) => {
-      // Told a second time as `enter`.
+      // blessed reports this key again as `enter`.
       if (key.full !== 'return') listener.key(keyOf(character, key))
     })
     this.#program.on('mouse', (report: MouseReport) => this.#moused(report))
@@ -124,7 +124,7 @@ export class BlessedScreen implements Screen {
   }
 
   #take(): void {
-    // Stopped and continued behind our back it is still taken, in whatever state.
+    // After a stop and continue from outside it is still taken, in an unknown state.
     if (!this.#isTaken) this.#program.setMode(secondScreen)
     this.#isTaken = true
     this.#hasMouse = false

@@ -15,7 +15,7 @@ function codes(style: Style, isColoured: boolean): number[] {
   return found
 }
 
-/** Whoever made the text: nothing in it moves the cursor or turns a line round (reliability S06). */
+/** Removes characters that move the cursor or reverse a line, whatever the source (reliability S06). */
 const harmless = (text: string) => withoutBidi(sanitizeLine(text))
 
 function paintSpan({ text: given, style = {} }: Span, isColoured: boolean): string {
@@ -24,7 +24,7 @@ function paintSpan({ text: given, style = {} }: Span, isColoured: boolean): stri
   return set.length === 0 ? text : `${escape}[${set.join(';')}m${text}${escape}[0m`
 }
 
-/** Each segment is placed by itself: one whose characters a terminal measures otherwise moves no other. */
+/** Positions each segment absolutely, so that a differing character width does not shift others. */
 export function paintRow(row: Row, isColoured: boolean): string {
   return row
     .map(({ at, spans }) => {
@@ -34,7 +34,7 @@ export function paintRow(row: Row, isColoured: boolean): string {
     .join('')
 }
 
-/** Draws frames by the lines that differ from the last one. */
+/** Draws only lines that differ from the last frame. */
 export class Painter {
   readonly #isColoured: boolean
   #shown: string[] | null = null
@@ -47,7 +47,7 @@ export class Painter {
     this.#shown = null
   }
 
-  /** What has to be written for this frame; empty where nothing has changed. */
+  /** Text to write for this frame; empty if nothing changed. */
   paint(frame: Frame, { rows }: Size): string {
     const lines = frame.rows.slice(0, rows).map((row) => paintRow(row, this.#isColoured))
     while (lines.length < rows) lines.push('')
@@ -61,7 +61,7 @@ export class Painter {
       cursor === undefined ? `${escape}[?25l` : `${escape}[${cursor.y + 1};${cursor.x + 1}H${escape}[?25h`
     const whole = shown === null ? `${escape}[0m${escape}[2J` : ''
     if (changed.length === 0 && cursor === undefined) return ''
-    // Synchronised: a terminal that knows it shows no half-drawn frame.
+    // Synchronized output: terminals that support it show no half-drawn frame.
     return `${escape}[?2026h${whole}${changed.join('')}${placed}${escape}[?2026l`
   }
 }

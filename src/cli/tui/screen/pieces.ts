@@ -1,20 +1,23 @@
 const escape = '\u001b'
-/** A whole key or mouse report; SS3, CSI (with X10's three characters after `M`), or a character behind an escape. */
+/**
+ * A complete key or mouse report: SS3, CSI (with X10's three characters after `M`), or Escape and a
+ * character.
+ */
 const sequence = new RegExp(
   `^${escape}(?:${escape}?O[\\d;]*[A-Za-z]|${escape}?\\[M[\\s\\S]{3}|${escape}?\\[(?!M)\\[?[<?]?[\\d;]*[A-Za-z~^$@]|[^${escape}[O])`,
 )
 const begun = new RegExp(`^${escape}(?:${escape}?(?:O[\\d;]*|\\[M[\\s\\S]{0,2}|\\[\\[?[<?]?[\\d;]*)?)$`)
-/** No report of a terminal is longer. */
+/** Longest report of a terminal. */
 const longest = 64
 
 /**
- * Cuts what a terminal sends into single keys and mouse reports: blessed reads the first mouse report of a read alone, and
- * takes a sequence that is torn between two reads for keys.
+ * Splits terminal input into single keys and mouse reports. blessed reads only the first mouse report of a
+ * read, and mistakes a sequence split between two reads for keys.
  */
 export class InputPieces {
   #rest = ''
 
-  /** Whether a piece waits for its rest, as a pressed Escape does. */
+  /** Whether an incomplete piece is pending, as after a pressed Escape. */
   get isTorn(): boolean {
     return this.#rest !== ''
   }
@@ -23,7 +26,7 @@ export class InputPieces {
     return this.#cut(this.#rest + text, false)
   }
 
-  /** Nothing more comes: what waits is taken as it is. */
+  /** Takes the pending piece as it is. */
   flush(): string[] {
     return this.#cut(this.#rest, true)
   }

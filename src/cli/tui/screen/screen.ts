@@ -1,4 +1,4 @@
-/** How a piece of text stands out. Without colours `fg` is left out, so nothing may be told by it alone. */
+/** Style of text. `fg` is omitted without colours, so it must not carry meaning alone. */
 export interface Style {
   readonly fg?: 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan'
   readonly bold?: boolean
@@ -7,13 +7,13 @@ export interface Style {
   readonly underline?: boolean
 }
 
-/** Text of one line without control sequences. */
+/** Text of one line, without control sequences. */
 export interface Span {
   readonly text: string
   readonly style?: Style | undefined
 }
 
-/** Spans that begin at a column of their own, wherever a terminal believes that those before it end. */
+/** Spans at an absolute column, independent of the width of those before. */
 export interface Segment {
   readonly at: number
   readonly spans: readonly Span[]
@@ -23,7 +23,7 @@ export type Row = readonly Segment[]
 
 export interface Frame {
   readonly rows: readonly Row[]
-  /** False leaves the mouse to the terminal, which then selects text with it. */
+  /** False leaves the mouse to the terminal, for selecting text. */
   readonly mouse: boolean
   readonly cursor?: { readonly x: number; readonly y: number } | undefined
 }
@@ -33,10 +33,10 @@ export interface Size {
   readonly rows: number
 }
 
-/** `name` is the character itself, or one of blessed's names: `up`, `pagedown`, `enter`, `escape`, `C-c`. */
+/** `name` is the character or one of blessed's names: `up`, `pagedown`, `enter`, `escape`, `C-c`. */
 export interface Key {
   readonly name: string
-  /** What is typed by it; null of a key that types nothing. */
+  /** Typed text; null for keys that type nothing. */
   readonly text: string | null
 }
 
@@ -49,20 +49,20 @@ export interface Mouse {
 export interface ScreenListener {
   key(key: Key): void
   mouse(mouse: Mouse): void
-  /** The size has changed, or the screen was taken again: what is drawn next is drawn wholly. */
+  /** The size changed or the screen was taken again: the next frame is drawn completely. */
   resized(): void
   gone(): void
 }
 
-/** A whole terminal, taken by `enter` and given back by `leave`, however the process ends. */
+/** The whole terminal: taken by `enter`, released by `leave` or when the process ends. */
 export interface Screen {
   readonly size: Size
-  /** Whether the terminal has taken what was drawn so far. */
+  /** Whether the terminal has taken all previous frames. */
   readonly isReady: boolean
   draw(frame: Frame): void
   enter(): void
   leave(): void
-  /** Stops this process, as Ctrl-Z does; returns when it is taken up again. */
+  /** Stops this process, as Ctrl-Z does; returns when it continues. */
   suspend(): void
   redraw(): void
   close(): void

@@ -2,7 +2,7 @@ import { isUtf8 } from '../../text/screen.ts'
 import { beginningOf, widthOf } from '../../text/width.ts'
 import type { Row, Segment, Span } from '../screen/screen.ts'
 
-/** Each glyph, and its ASCII form where the locale is not UTF-8 (contract §9). */
+/** Glyphs, with ASCII forms for locales without UTF-8 (contract §9). */
 const glyphs = {
   failed: ['✗', 'x'],
   lost: ['?', '?'],
@@ -24,7 +24,7 @@ const glyphs = {
 
 export type Glyph = keyof typeof glyphs
 
-/** Exactly so many columns: cut with a mark, or filled up. */
+/** Cuts text with a mark, or pads it, to exactly this width. */
 export function fit(text: string, width: number): string {
   if (width <= 0) return ''
   const wide = widthOf(text)
@@ -42,13 +42,13 @@ export function widthOfSpans(spans: readonly Span[]): number {
   return spans.reduce((sum, { text }) => sum + widthOf(text), 0)
 }
 
-/** A chosen row as one span: colours on top of it would be hard to read. */
+/** A chosen row as one span, because colours on it would be hard to read. */
 export function chosenRow(spans: readonly Span[], width: number, isFocused: boolean): Span[] {
   const text = fit(spans.map((span) => span.text).join(''), width)
   return [{ text, style: isFocused ? { inverse: true, bold: true } : { inverse: true, dim: true } }]
 }
 
-/** The spans as far as they fit, filled up. */
+/** Cuts or pads spans to this width. */
 export function fitSpans(spans: readonly Span[], width: number): Span[] {
   const fitted: Span[] = []
   let left = width
@@ -65,7 +65,7 @@ export function rowOf(width: number, ...spans: Span[]): Row {
   return [{ at: 0, spans: fitSpans(spans, width) }]
 }
 
-/** What comes in front, and behind it, at the right edge, what has to be seen; that in front gives way. */
+/** Puts `back` at the right edge; `front` gives way to it. */
 export function spread(width: number, front: readonly Span[], back: readonly Span[]): Row {
   const wide = widthOfSpans(back)
   const at = Math.max(0, width - wide)

@@ -25,10 +25,10 @@ import { progressRow } from './layout.ts'
 
 const narrowPane = 60
 
-/** Last characters of an id, which commands accept for all of it. */
+/** Last characters of an id, which commands accept in its place. */
 const shortId = 6
 const longestUser = 10
-/** Columns of the script's name before the user is shown, and then the id. */
+/** Columns for the script's name before the user is shown, and then the id. */
 const leastName = 12
 
 const longestNames = 400
@@ -75,7 +75,7 @@ function countOf({ hosts }: FleetState, status: ShownStatus): number {
   return count
 }
 
-/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status. */
+/** One row per task, with aligned columns; in a narrow pane only the mark shows the status. */
 export function taskRows(tasks: readonly TaskSummary[], width: number, now: number): Span[][] {
   const isNarrow = width < narrowPane
   const widest = (shown: (task: TaskSummary) => string) =>
@@ -121,7 +121,7 @@ export function aboutHost(host: Host, now: number): Span[][] {
   const { ip, systemInfo, agent, tags } = host
   const system =
     systemInfo === null
-      ? 'system not known'
+      ? 'system unknown'
       : `${systemInfo.os}, ${systemInfo.arch}, ${systemInfo.cpuCores} cores`
   const version = agent === null ? 'no agent' : `agent ${agent.agentVersion}`
   const lines = [
@@ -154,6 +154,6 @@ export function runQuestion(
     ...lines(names),
     ...(away === 0 ? [] : lines(`${away} of them can't be reached now`, { fg: 'red' })),
     [],
-    [{ text: 'y', style: { bold: true } }, { text: '  run it; any other key does not' }],
+    [{ text: 'y', style: { bold: true } }, { text: '  run it; any other key cancels' }],
   ]
 }

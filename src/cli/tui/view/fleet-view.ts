@@ -17,12 +17,12 @@ import { TwoPanes } from './two-panes.ts'
 
 export interface FleetActions {
   openTask(taskId: string, hostId: number | null): void
-  /** Reads the tasks of this host; null: of all. */
+  /** Reads the tasks of this host; null for all. */
   tasksOf(hostId: number | null): void
   terminal(hostId: number): void
-  /** Runs this on these hosts, which were agreed to. */
+  /** Runs a confirmed command on these hosts. */
   run(command: string, hostIds: readonly number[]): void
-  /** Shows the findings of this host, or of the fleet for null, in lines of at most `columns`. */
+  /** Shows findings about this host, or about the fleet for null, in lines of at most `columns`. */
   examine(columns: number, hostId: number | null): void
 }
 
@@ -35,9 +35,9 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
   #cols = 80
   #shown = ''
   #selected: number = allHosts
-  /** A task of the chosen host is to be opened as soon as they have come. */
+  /** Open the newest task of the chosen host once its tasks are loaded. */
   #isToOpen = false
-  /** In which row of its pane the first task stands. */
+  /** Row of the first task in its pane. */
   #tasksFrom = 0
 
   constructor(state: FleetState, server: string, actions: FleetActions) {
@@ -63,7 +63,7 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
     this.#isToOpen = false
     const { name } = key
     if (this.answer(key, 'nothing was started')) {
-      // It was for the prompt or the question.
+      // The key was for the prompt or the question.
     } else if (this.report !== null) this.report = this.report.key(name) ? this.report : null
     else if (name === '?') this.show(helpLines('Keys of the fleet', fleetHelp))
     else if (name === 'tab' || name === 'S-tab') this.turn()
@@ -75,7 +75,7 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
     else if (name === 'e' || name === 'E') this.#jump(name === 'e' ? 'down' : 'up')
     else if (name === 't') this.openTerminal()
     else this.#moved(name)
-    // At once, and not with the next frame: the next key may be for what is chosen now.
+    // At once instead of with the next frame, because the next key may act on the choice.
     this.#select()
   }
 
@@ -132,7 +132,7 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
     else this.prompt = { line: new Prompt(`run on ${counted(length, 'host')}: `), of: 'run' }
   }
 
-  /** What was agreed to is what runs: hosts that join meanwhile are no part of it. */
+  /** Fixes the hosts when asking: hosts that join later are not included. */
   #ask(command: string): void {
     const hosts = this.#targets()
     this.question = {
@@ -147,7 +147,7 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
 
   #open(): void {
     const taskId = this.focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
-    // They are another's until those of the chosen host have come.
+    // The shown tasks are another host's until those of the chosen one are loaded.
     this.#isToOpen = this.#state.hostId !== this.#hostId()
     if (this.#isToOpen) return
     if (this.focus === 'left' && this.#selected === allHosts) this.focus = 'right'

@@ -1,25 +1,25 @@
 import type { Focus, Keys } from './layout.ts'
 
 export const taskHelp: Keys = [
-  ['Up Down j k PgUp PgDn g G', 'move in the pane in use'],
-  ['Tab Enter', 'the other pane'],
-  ['f', 'hosts with this text in name or state'],
-  ['/ n N', 'look for text in the log; next, previous'],
+  ['Up Down j k PgUp PgDn g G', 'move in the active pane'],
+  ['Tab Enter', 'switch panes'],
+  ['f', 'filter hosts by name or state'],
+  ['/ n N', 'search the log; next, previous match'],
   ['e E', 'next, previous failed host; in the log, stderr'],
-  ['s', 'both streams, stdout, stderr'],
-  ['b', 'equal output of hosts once; b shows the log again'],
-  ['w', 'wrap long lines, or not: Left and Right move'],
+  ['s', 'show both streams, stdout, stderr'],
+  ['b', 'fold equal output; b shows the log again'],
+  ['w', 'toggle wrapping; if off, Left and Right move'],
   ['F End', 'follow the log again'],
-  ['y', 'plain text, for the terminal to copy from'],
+  ['y', 'plain text, to select and copy'],
   ['t', 'a terminal on the chosen host'],
   ['c', 'cancel the task'],
-  ['r', 'run it again where it did not succeed'],
-  ['Esc', 'stop the search, the filter; back to the fleet'],
+  ['r', 'retry on hosts that did not succeed'],
+  ['Esc', 'clear search, filter; back to the fleet'],
   ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
-  ['q Ctrl-C', 'leave: a running task keeps running'],
+  ['q Ctrl-C', 'quit: a running task keeps running'],
 ]
 
-/** The most useful ones first: the others are where there is room. */
+/** Most useful first: the rest is shown if there is room. */
 export function taskKeys(focus: Focus, isRunning: boolean): Keys {
   return [
     ['q', 'quit'],
@@ -40,19 +40,19 @@ export function taskKeys(focus: Focus, isRunning: boolean): Keys {
 }
 
 export const fleetHelp: Keys = [
-  ['Up Down j k PgUp PgDn g G', 'move in the pane in use'],
-  ['Tab', 'the other pane'],
-  ['Enter', 'open the chosen task; of a host, its newest one'],
-  ['f', 'hosts with this text, or tasks on the right'],
-  ['e E', 'next, previous host that is not well'],
+  ['Up Down j k PgUp PgDn g G', 'move in the active pane'],
+  ['Tab', 'switch panes'],
+  ['Enter', 'open the chosen task, or the newest of a host'],
+  ['f', 'filter hosts, or tasks on the right'],
+  ['e E', 'next, previous host that is not ONLINE'],
   ['x', 'run on the chosen host, or on all shown'],
   ['d', 'diagnose the chosen host, or the fleet'],
   ['t', 'a terminal on the chosen host'],
-  ['Esc', 'all hosts, all tasks again'],
+  ['Esc', 'show all hosts, all tasks'],
   ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
-  ['q Ctrl-C', 'leave'],
+  ['q Ctrl-C', 'quit'],
 ]
-/** The most useful ones first: the others are where there is room. */
+/** Most useful first: the rest is shown if there is room. */
 export const fleetKeys: Keys = [
   ['q', 'quit'],
   ['?', 'help'],

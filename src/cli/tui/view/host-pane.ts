@@ -4,15 +4,15 @@ import { chosenRow, fit, fitRight, glyph } from './drawing.ts'
 import { type HostRow, inOrder } from './host-row.ts'
 import { List } from './list.ts'
 
-/** The row above the hosts, which stands for all of them. */
+/** Id of the row above the hosts that stands for all of them. */
 export const allHosts = 0
 
 const markWidth = 2
-/** States are shown where so many columns are left for the names, or all that they need. */
+/** States are shown if at least this many columns remain for names. */
 const leastName = 10
-/** This share of the names decides how wide the column is … */
+/** Quantile of the name widths that determines the column width … */
 const usual = 0.9
-/** … and one that is wider by more columns is cut, so that it takes no room from the log. */
+/** … plus these columns; wider names are cut, to leave room for the log. */
 const tolerated = 8
 const all = '  all hosts'
 
@@ -27,7 +27,7 @@ export class HostPane {
   #filter = ''
   #rows = new Map<number, HostRow>()
 
-  /** The widest so far: a pane that changed with each row would not keep still. */
+  /** Widest so far, because a width that changes with each row would flicker. */
   #stateWidth = 0
   #timeWidth = 0
   /** In columns; longer names are cut. */
@@ -77,7 +77,7 @@ export class HostPane {
     this.list.set([allHosts, ...inOrder([...this.#rows.values()].filter(fits)).map(({ id }) => id)])
   }
 
-  /** The nearest of these hosts below or above the chosen row, from the other end if there is none. */
+  /** Chooses the nearest matching host below or above, wrapping around; returns false if there is none. */
   jump(direction: 'up' | 'down', fits: (row: HostRow) => boolean): boolean {
     const { ids, chosen } = this.list
     const at = chosen === null ? 0 : ids.indexOf(chosen)

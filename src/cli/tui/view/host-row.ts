@@ -13,7 +13,7 @@ export interface HostRow {
   readonly state: string
   readonly time: string
   readonly style: Style
-  /** The rows with the lowest rank come first. */
+  /** Rows with the lowest rank come first. */
   readonly rank: number
 }
 
@@ -53,7 +53,7 @@ export function shortTime(milliseconds: number): string {
   return `${Math.floor(seconds / 86_400)}d`
 }
 
-/** `now` in milliseconds since the epoch: how long a host has been running is counted here. */
+/** `now`: milliseconds since the epoch, to compute running times. */
 export function resultRow(result: TaskResult, now: number): HostRow {
   const { hostId, hostname, status, exitCode, duration, startedAt, phase, verify } = result
   const failure = verify && verify.status !== 'SUCCESS' ? 'verify failed' : `exit ${exitCode ?? '?'}`
@@ -69,7 +69,10 @@ export function resultRow(result: TaskResult, now: number): HostRow {
   }
 }
 
-/** Silence has a time only where there is one: heartbeats are no events, and an old time would look like a silence. */
+/**
+ * Silence of hosts that are OFFLINE or not linked. Empty for others: heartbeats send no events, so their time
+ * would be stale.
+ */
 function silence(host: Host, now: number): string {
   const { status, agent } = host
   if (shownStatus(host) === 'NO LINK' && agent?.linkLostAt != null)
@@ -90,7 +93,7 @@ export function fleetRow(host: Host, now: number): HostRow {
   }
 }
 
-/** Failures first, then what runs and what waits; in natural order of the names within. */
+/** Failures first, then running and pending hosts; naturally sorted by name within. */
 export function inOrder(rows: readonly HostRow[]): HostRow[] {
   return [...rows].sort((a, b) => a.rank - b.rank || compareNatural(a.name, b.name))
 }

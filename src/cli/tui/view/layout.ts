@@ -2,17 +2,17 @@ import { widthOf } from '../../text/width.ts'
 import type { Frame, Key, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
 import { fitSpans, type Glyph, glyph, rowOf, spread, widthOfSpans } from './drawing.ts'
 
-/** Narrower than this only the pane in use is shown. */
+/** Columns below which only the active pane is shown. */
 const narrowest = 50
 const smallest: Size = { cols: 12, rows: 5 }
-/** Title, progress, titles of the panes; and the last row. */
+/** Rows above the panes (title, progress, pane titles) and below. */
 const headRows = 3
 const footRows = 1
 
-/** Largest part of the screen for the left pane: the log is what one reads. */
+/** Largest share of the screen for the left pane, because the log matters most. */
 const largestLeft = 0.4
 
-/** Narrower bars are not drawn. */
+/** Columns below which no bar is drawn. */
 const leastBar = 10
 
 /** Characters of a prompt's text. */
@@ -21,7 +21,7 @@ const longestPrompt = 200
 export type Focus = 'left' | 'right'
 export type Keys = readonly (readonly [key: string, does: string])[]
 
-/** Where the panes stand; a width of 0 hides one. */
+/** Position of the panes; a width of 0 hides one. */
 export interface Panes {
   readonly left: number
   readonly right: number
@@ -35,7 +35,7 @@ export interface Parts {
   readonly progress: Row
   readonly leftTitle: readonly Span[]
   readonly rightTitle: readonly Span[]
-  /** What stands at the right edge of the right title. */
+  /** Right-aligned in the right title. */
   readonly rightState: readonly Span[]
   readonly left: readonly (readonly Span[])[]
   readonly right: readonly (readonly Span[])[]
@@ -49,7 +49,7 @@ interface Share {
   readonly style: Style
 }
 
-/** Divides the screen; `wanted` is the width that suits the left pane. */
+/** Divides the screen; `wanted` is the preferred width of the left pane. */
 export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Panes {
   const at = { top: headRows, height: Math.max(1, rows - headRows - footRows) }
   if (cols < narrowest)
@@ -60,7 +60,7 @@ export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Pan
   return { left, right: cols - left - 1, rightAt: left + 1, ...at }
 }
 
-/** The two panes beside each other under what stands above both. */
+/** Assembles a frame: both panes side by side below the shared head. */
 export function assemble(size: Size, panes: Panes, parts: Parts): Frame {
   const { cols, rows } = size
   if (cols < smallest.cols || rows < smallest.rows)
@@ -101,7 +101,7 @@ function titleOf(spans: readonly Span[], state: readonly Span[], width: number, 
   return fitSpans([...front, ...state], width)
 }
 
-/** Key and what it does, as far as they fit; `note` takes their place. */
+/** Keys and their actions, as many as fit; replaced by `note`. */
 export function footOf(cols: number, keys: Keys, note: Span | null): Row {
   if (note !== null) return rowOf(cols, { ...note, text: ` ${note.text}` })
   const spans: Span[] = []
@@ -115,20 +115,20 @@ export function footOf(cols: number, keys: Keys, note: Span | null): Row {
   return spread(cols, spans, [])
 }
 
-/** What is counted, behind a bar where there is room for one. */
+/** Counts, after a bar if there is room. */
 export function progressRow(cols: number, label: readonly Span[], parts: readonly Share[], all: number): Row {
   const room = cols - widthOfSpans(label) - 1
   return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], label)
 }
 
-/** How much is done, each part as wide as its share. */
+/** Progress bar, with each part as wide as its share. */
 function progressBar(width: number, parts: readonly Share[], all: number): Span[] {
   const spans: Span[] = []
   let done = 0
   let drawn = 0
   for (const { count, style } of parts) {
     done += count
-    // One failure in a thousand is to be seen.
+    // At least one column per part, so that one failure in a thousand is visible.
     const upTo = Math.max(count > 0 ? drawn + 1 : drawn, Math.floor((done * width) / Math.max(1, all)))
     const wide = Math.min(width, upTo) - drawn
     if (wide > 0) spans.push({ text: glyph('bar').repeat(wide), style })
@@ -147,7 +147,7 @@ export class Prompt {
     this.text = text
   }
 
-  /** `done` with Enter, `left` with Escape or a Backspace too many. */
+  /** `done` on Enter, `left` on Escape or a Backspace in an empty prompt. */
   key({ name, text }: Key): 'typed' | 'done' | 'left' {
     if (name === 'enter') return 'done'
     if (name === 'escape' || name === 'C-c') return 'left'

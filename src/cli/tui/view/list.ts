@@ -1,10 +1,10 @@
-/** A list with one chosen row, of which a pane shows a part. The choice stays with its row, wherever that goes. */
+/** A scrolling list with one chosen row. The choice follows its row when rows move. */
 export class List<Id extends string | number> {
   ids: readonly Id[] = []
   chosen: Id | null = null
   #top = 0
 
-  /** The rows, in their order now. A chosen one that is gone leaves its place to the one that has it now. */
+  /** Sets the rows in order. If the chosen one is gone, chooses the row in its place. */
   set(ids: readonly Id[]): void {
     const former = this.chosen === null ? 0 : Math.max(0, this.ids.indexOf(this.chosen))
     this.ids = ids
@@ -22,7 +22,7 @@ export class List<Id extends string | number> {
     this.chosen = this.ids[wanted] ?? null
   }
 
-  /** The rows that a pane of this height shows: the chosen one is among them. */
+  /** The rows visible at this height, including the chosen one. */
   shown(height: number): readonly Id[] {
     if (height <= 0) return []
     const at = this.chosen === null ? 0 : this.ids.indexOf(this.chosen)
@@ -51,7 +51,7 @@ const steps: Readonly<Record<string, (height: number) => number>> = {
   G: () => Number.POSITIVE_INFINITY,
 }
 
-/** How far a key moves, in rows; undefined of one that does not move. */
+/** Rows that a key moves; undefined for other keys. */
 export function stepOf(name: string, height: number): number | undefined {
   return steps[name]?.(Math.max(2, height))
 }

@@ -12,17 +12,17 @@ import { stepOf } from './list.ts'
 import { logSpans, markWidth } from './log-rows.ts'
 
 const widestName = 20
-/** The next page is read this many panes before the end of what is loaded. */
+/** Panes before the end of the loaded part at which the next page is read. */
 const margin = 3
 const sideStep = 8
-/** The most output that is compared, in characters. */
+/** Characters of output that are compared at most. */
 const mostFolded = 4 * 1024 * 1024
 
 export type Said = (text: string, isBad?: boolean) => void
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** The log beside the hosts: which part of it is shown, and what is looked for in it. */
+/** The log beside the hosts: its visible part, and search. */
 export class LogPane {
   readonly viewport = new Viewport()
   readonly #reader: LogReader
@@ -31,9 +31,9 @@ export class LogPane {
   #found: number | null = null
   #hostId: number | null = null
   #stream: Stream | null = null
-  /** In columns; 0 where the log is one host's. */
+  /** In columns; 0 for the log of one host. */
   #longestName = 0
-  /** The beginning is to be shown as soon as it has come. */
+  /** Show the beginning once it is loaded. */
   #isToBegin = false
   #folded: FoldedLog | null = null
 
@@ -50,17 +50,17 @@ export class LogPane {
     return this.#folded ?? this.#reader.window
   }
 
-  /** The output of all hosts, equal ones once; and back. `hosts`: all of them, with those that wrote nothing. */
+  /** Toggles folding equal output of all hosts. `hosts`: all of them, including those without output. */
   async fold(hosts: readonly string[]): Promise<void> {
     if (this.#unfold()) return
-    this.#say('reading all of the log...')
+    this.#say('reading the whole log...')
     const entries = await this.#reader.readAll(mostFolded).catch((error: unknown) => {
       this.#say(messageOf(error), true)
       return undefined
     })
     if (entries === undefined) return
     if (entries === null) {
-      this.#say('too much output to be compared here: rsm logs -b', true)
+      this.#say('too much output to fold here: rsm logs -b', true)
       return
     }
     const written = new Set(entries.map(({ hostname }) => hostname))
@@ -70,7 +70,7 @@ export class LogPane {
     )
     this.#found = null
     this.viewport.goTo(0)
-    this.#say('equal output once, as it stands now; b shows the log again')
+    this.#say('equal output folded, as of now; b shows the log again')
   }
 
   #unfold(): boolean {
@@ -89,7 +89,7 @@ export class LogPane {
     return this.#sought?.text ?? null
   }
 
-  /** Null for all hosts, whose names are `longest` columns wide at most. */
+  /** Null for all hosts; `longest` is the largest width of their names. */
   select(hostId: number | null, longest: number): void {
     this.#folded = null
     this.#hostId = hostId
@@ -122,7 +122,7 @@ export class LogPane {
     if (!this.isFolded && this.#reader.isBehind) this.#reader.want('tail')
   }
 
-  /** False of a key that is not the pane's. */
+  /** Returns false for keys that are not the pane's. */
   key({ name }: Key): boolean {
     if (name === 'end' || name === 'G' || name === 'F') this.follow()
     else if (name === 'home' || name === 'g') this.#isToBegin = true
@@ -144,7 +144,7 @@ export class LogPane {
     this.viewport.hold(this.#lines)
   }
 
-  /** Shows the next line with this text: downwards from what is shown, and where there is none, upwards. */
+  /** Shows the next line with this text: downwards from the visible part, or else upwards. */
   async search(text: string): Promise<void> {
     if (text === '') {
       this.clearSearch()
@@ -162,7 +162,7 @@ export class LogPane {
       return
     }
     const found = await this.#findText(direction, this.#here(direction), false)
-    const other = direction === 'down' ? 'none below; N looks upwards' : 'none above; n looks downwards'
+    const other = direction === 'down' ? 'none below; N searches upwards' : 'none above; n searches downwards'
     if (found === null) this.#say(`${other}: ${this.#sought.text}`, true)
   }
 
@@ -188,14 +188,14 @@ export class LogPane {
     return had
   }
 
-  /** Whether the pane shows as much as there is for it. */
+  /** Whether the pane is filled as far as there is output. */
   get isFilled(): boolean {
     const { window, isLoaded } = this.#reader
     if (this.isFolded) return true
     return isLoaded && (window.previous === 0 || this.viewport.rows(window).length >= this.viewport.height)
   }
 
-  /** The rows of a pane of this size; asks for what is about to be needed. */
+  /** Rows for a pane of this size; requests pages that are needed soon. */
   rows(width: number, height: number): Span[][] {
     const nameWidth = this.isFolded ? 0 : Math.min(this.#longestName, widestName, Math.floor(width / 3))
     const before = markWidth + (nameWidth > 0 ? nameWidth + 1 : 0)
@@ -207,7 +207,7 @@ export class LogPane {
     return rows.map((row) => logSpans(row, { nameWidth, pattern, isFound: row.number === this.#found }))
   }
 
-  /** The same as bare text, for a terminal to select from. */
+  /** The same as plain text, for selecting in the terminal. */
   plainRows(width: number, height: number): Span[][] {
     const isAll = this.#longestName > 0 && !this.isFolded
     const nameOf = (line: LogLine) => (isAll ? `${sanitizeLine(line.hostname)}: ` : '')
@@ -228,7 +228,7 @@ export class LogPane {
     }
   }
 
-  /** From where the next one is looked for. */
+  /** Start of the next search. */
   #here(direction: 'up' | 'down'): number {
     const rows = this.viewport.rows(this.#lines)
     if (this.#found !== null && rows.some(({ number }) => number === this.#found)) return this.#found
@@ -247,7 +247,7 @@ export class LogPane {
     return this.#find({ matches, direction, from, isInclusive })
   }
 
-  /** Shows what is found: its number; null where there is nothing, undefined when stopped. */
+  /** Finds and shows a line: its number; null if none, undefined if stopped. */
   async #find(find: Find): Promise<number | null | undefined> {
     const found = await (this.#folded ?? this.#reader).find(find)
     if (typeof found === 'number') {

@@ -5,7 +5,7 @@ import type { LogRow } from '../log/viewport.ts'
 import type { Span, Style } from '../screen/screen.ts'
 import { fit } from './drawing.ts'
 
-/** Two columns: a mark for stderr, which is told apart without colours, too. */
+/** Two columns: a mark that distinguishes stderr without colours, too. */
 export const markWidth = 2
 const prefixStyles: readonly Style[] = (['cyan', 'green', 'yellow', 'blue', 'magenta'] as const).map(
   (fg) => ({ fg }),
@@ -33,7 +33,7 @@ function highlighted(text: string, pattern: RegExp | undefined, style: Style, is
   if (pattern === undefined) return [{ text, style }]
   const spans: Span[] = []
   let from = 0
-  // It goes on where the last test of a line has left it.
+  // `matchAll` starts at `lastIndex`, which an earlier test may have moved.
   pattern.lastIndex = 0
   for (const { 0: match, index } of text.matchAll(pattern)) {
     if (match === '') continue

@@ -6,12 +6,12 @@ import { fit, fitSpans, type Glyph, glyph, widthOfSpans } from './drawing.ts'
 import type { Keys } from './layout.ts'
 import { stepOf } from './list.ts'
 
-/** What an overlay leaves free above and below, and its own edges. */
+/** Rows left free above and below, and the box's own edges. */
 const reportMargin = 4
 
 const severityTones = { error: 'red', warning: 'yellow', ok: 'green' } as const
 
-/** A box of lines over the middle of a frame. */
+/** Draws a box of lines over the middle of a frame. */
 export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (readonly Span[])[]): Frame {
   const wide = Math.min(cols - 2, Math.max(...lines.map(widthOfSpans)) + 4)
   const shown = lines.slice(0, Math.max(0, rows - 4))
@@ -51,7 +51,7 @@ export function helpLines(title: string, keys: Keys): Span[][] {
   ]
 }
 
-/** A box of lines over a frame, as long as may be: keys that move scroll it. */
+/** A scrollable box of lines over a frame. */
 export class Report {
   readonly #lines: readonly (readonly Span[])[]
   #top = 0
@@ -75,7 +75,7 @@ export class Report {
   }
 }
 
-/** What the doctor found, its severities as they are told elsewhere, in lines of so many columns. */
+/** Findings of the doctor in lines of at most `columns`, with coloured severities. */
 export function doctorLines(text: string, columns: number): Span[][] {
   const lines = sanitize(text)
     .split('\n')

@@ -25,7 +25,7 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
     { text: `  ${status}`, style: { ...taskGlyphs[status].style, bold: true } },
     { text: `  ${shortTime(state.elapsed(now))} ` },
   ]
-  // The id is for copying, so that the name gives way to it, and before the name how it runs.
+  // The id is for copying, so the name gives way to it, and the options to the name.
   const room = cols - widthOf([...back.map(({ text }) => text), ' ', taskId].join(''))
   const options = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
   const how = room - widthOf(options) < leastName ? '  ' : options
@@ -62,7 +62,7 @@ export function taskProgress(state: TaskState, cols: number): Row {
   return progressRow(cols, counts, parts, all)
 }
 
-/** Whose log it is, and what of it is shown; without a row that of all hosts. */
+/** Title of the log: its host or all hosts, and active filters. */
 export function logTitle(log: LogPane, row: HostRow | undefined): Span[] {
   const title: Span[] = [{ text: ` ${row === undefined ? 'all hosts' : row.name} ` }]
   if (row !== undefined) title.push({ text: `${row.state} `, style: row.style })
@@ -83,7 +83,7 @@ export function logState(log: LogPane, reader: LogReader, isRunning: boolean): S
   return [{ text: isRunning ? ' following ' : ' end ', style: { dim: true } }]
 }
 
-/** What a host's result says beside its exit code; without a host, for whom the task waits. */
+/** Error of a host's result; without a host, the hosts that the task waits for. */
 export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: number, width: number): Span[][] {
   const result = results.get(hostId)
   const lines = result === undefined ? silentLines(results.values()) : [errorOf(result)]

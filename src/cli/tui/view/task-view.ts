@@ -12,16 +12,16 @@ import { helpLines, Report } from './overlay.ts'
 import { logState, logTitle, noteRows, taskProgress, taskTitle } from './task-rows.ts'
 import { TwoPanes } from './two-panes.ts'
 
-const mouseNote = "the mouse is your terminal's: select and copy; y goes back"
+const mouseNote = 'select and copy with the mouse; y goes back'
 
-/** The log alone, bare and over the whole width, for the terminal's own selection. */
+/** The log alone, plain and in full width, for selecting in the terminal. */
 function copyFrame(log: LogPane, { cols, rows }: Size): Frame {
   const shown = log.plainRows(cols, Math.max(1, rows - 1))
   const body = Array.from({ length: rows - 1 }, (_, at): Row => [{ at: 0, spans: shown[at] ?? [] }])
   return { rows: [...body, rowOf(cols, { text: mouseNote, style: { inverse: true } })], mouse: false }
 }
 
-/** What a person can ask of a task; each says by `say` what became of it. */
+/** Actions on a task; each reports its outcome through `say`. */
 export interface TaskActions {
   cancel(): void
   retry(): void
@@ -39,7 +39,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
   #shown: { version: number; second: number } | null = null
   #selected: number | null = null
   #wanted: number | null = null
-  /** Holds only while the task runs. */
+  /** Shown only while the task runs. */
   #noteOfRun: Span | null = null
 
   constructor(state: TaskState, reader: LogReader, actions: TaskActions) {
@@ -55,13 +55,13 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
     this.#wanted = hostId
   }
 
-  /** Says so until the task has ended. */
+  /** Shows a note until the task has ended. */
   sayOfRun(text: string): void {
     this.say(text)
     this.#noteOfRun = this.note
   }
 
-  /** While text is selected nothing may be drawn over it; until all of it has come there is nothing to select. */
+  /** No drawing while text is being selected, once there is text to select. */
   get isCopying(): boolean {
     return this.#isCopying && this.#isCopyShown
   }
@@ -76,12 +76,12 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
 
   key(key: Key): void {
     this.note = null
-    if (this.answer(key, 'left as it is')) {
-      // It was for the prompt or the question.
+    if (this.answer(key, 'nothing was changed')) {
+      // The key was for the prompt or the question.
     } else if (this.report !== null) this.report = null
     else if (this.#isCopying) this.#copied(key)
     else if (!this.#command(key)) this.#moved(key)
-    // At once, and not with the next frame: the next key may be for the log of what is chosen now.
+    // At once instead of with the next frame, because the next key may act on the chosen log.
     this.#select()
   }
 
@@ -104,7 +104,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
       return frame
     }
     return this.draw(size, (panes) => ({
-      // First: what the title says of the log comes of what is shown of it.
+      // First, because the title depends on what the log shows.
       right: this.#right(panes),
       title: taskTitle(this.#state, size.cols, now),
       progress: taskProgress(this.#state, size.cols),
@@ -114,7 +114,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
     }))
   }
 
-  /** True of a key that does something else than to move. */
+  /** Runs the command of a key; returns false for keys that only move. */
   #command(key: Key): boolean {
     const { name } = key
     const commands: Readonly<Record<string, () => void>> = {
@@ -169,7 +169,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
     else if (how === 'done') void this.#log.search(text)
   }
 
-  /** Whatever host is chosen: what is compared is the output of all. */
+  /** Folding compares all hosts, whichever is chosen. */
   #fold(): void {
     this.hosts.list.choose(allHosts)
     this.#select()
@@ -208,7 +208,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
 
   #retry(): void {
     const { failed, stopped } = this.#state.tally()
-    if (this.#state.isRunning) this.say('the task still runs: retry it when it has ended')
+    if (this.#state.isRunning) this.say('the task is still running: retry it when it has ended')
     else if (failed + stopped === 0) this.say('every host has succeeded')
     else {
       const count = failed + stopped

@@ -17,19 +17,19 @@ import { overlay, type Report } from './overlay.ts'
 
 const wheelStep = 3
 
-/** Hosts on the left, and what a view shows of them on the right. */
+/** Hosts on the left, and a view's details on the right. */
 export abstract class TwoPanes<Of extends string> {
   readonly #actions: { terminal(hostId: number): void }
   protected readonly hosts = new HostPane()
   protected focus: Focus = 'left'
-  /** As they were last drawn. */
+  /** As last drawn. */
   protected panes: Panes | null = null
   protected prompt: { readonly line: Prompt; readonly of: Of } | null = null
   /** Asked in the foot, or in a box of lines. */
   protected question: { readonly asked: string | readonly Span[][]; readonly yes: () => void } | null = null
   protected report: Report | null = null
   protected note: Span | null = null
-  /** Why nothing new comes at present; null while it does. */
+  /** Why updates are interrupted, or null. */
   lost: string | null = null
 
   constructor(actions: { terminal(hostId: number): void }) {
@@ -40,7 +40,7 @@ export abstract class TwoPanes<Of extends string> {
     this.note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
   }
 
-  /** Whether every key, `q` too, is for what is being typed, answered or read. */
+  /** Whether every key, even `q`, belongs to a prompt, question or report. */
   get isTyping(): boolean {
     return this.#isAsking || this.report !== null
   }
@@ -60,13 +60,13 @@ export abstract class TwoPanes<Of extends string> {
     if (row >= 0) this.press(this.focus, row, this.panes)
   }
 
-  /** What is typed at a prompt so far: '' once it was left. */
+  /** Called with the text of a prompt as it changes: '' if it was left. */
   protected abstract typed(of: Of, text: string, how: ReturnType<Prompt['key']>): void
-  /** Moves the right pane by so many rows. */
+  /** Scrolls the right pane by rows. */
   protected abstract scroll(by: number): void
   protected abstract press(pane: Focus, row: number, panes: Panes): void
 
-  /** The frame of both panes; `rest` is asked once their widths are known. */
+  /** Draws both panes; `rest` is called once their widths are known. */
   protected draw(
     size: Size,
     rest: (panes: Panes) => Omit<Parts, 'leftTitle' | 'left' | 'focus' | 'prompt'>,
@@ -92,12 +92,14 @@ export abstract class TwoPanes<Of extends string> {
     this.focus = this.focus === 'left' ? 'right' : 'left'
   }
 
-  /** How far a key moves in a list; undefined for a key that does not move. */
+  /** Rows that a key moves in a list; undefined for other keys. */
   protected stepOf(name: string): number | undefined {
     return stepOf(name, this.panes?.height ?? 10)
   }
 
-  /** Gives a key to what is being asked; false where nothing is. Any key but y is `no`. */
+  /**
+   * Passes a key to an open prompt or question; returns false if there is none. Any key but y answers `no`.
+   */
   protected answer(key: Key, no: string): boolean {
     const { prompt, question } = this
     if (prompt !== null) {
@@ -118,7 +120,7 @@ export abstract class TwoPanes<Of extends string> {
     else this.#actions.terminal(id)
   }
 
-  /** What is asked, else what was said last, else why nothing comes, else the keys. */
+  /** Shows the question, else the last note, else the fault, else the keys. */
   protected foot(cols: number, keys: Keys): Row {
     const asked = this.question?.asked
     const warned = typeof asked === 'string' ? asked : this.note === null ? this.lost : null
