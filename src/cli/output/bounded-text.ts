@@ -1,18 +1,18 @@
-/** The most characters that a format keeps of the output of all hosts together. */
+/** Characters of output that a format keeps for all hosts together. */
 const keptOfAll = 64 * 1024 * 1024
 const mostOfOne = 1024 * 1024
 const leastOfOne = 8 * 1024
 
-/** How many characters of one host are kept, so that all together stay within bounds. */
+/** Characters kept per host, so that all together stay within the limit. */
 export function keptPerHost(hostCount: number): number {
   return Math.max(leastOfOne, Math.min(mostOfOne, Math.floor(keptOfAll / Math.max(1, hostCount))))
 }
 
-/** Text within a bound: of more, the first and the last half, and a line between them that says so. */
+/** Text within a limit: of longer text the first and last half, with a line between them that says so. */
 export class BoundedText {
   readonly #half: number
   #head = ''
-  /** Two pieces of the end, of which the second grows to half the bound and then takes the place of the first. */
+  /** Two pieces of the end; the second grows to half the limit, then replaces the first. */
   #older = ''
   #newer = ''
   #dropped = 0

@@ -1,13 +1,13 @@
 import { structuredPatch } from 'diff'
 import type { Colors } from './format.ts'
 
-/** For all comparisons of one run together, in milliseconds: somebody waits for the output. */
+/** Milliseconds for all comparisons of one run, because a person waits for the output. */
 const patience = 2000
 const context = 3
 
 const tones: Record<string, string> = { '+': '32', '-': '31', '@': '36' }
 
-/** Compares outputs with the one of the majority, within a time. */
+/** Compares outputs with that of the majority, within a time limit. */
 export class Differ {
   readonly #name: string
   readonly #text: string
@@ -27,7 +27,7 @@ export class Differ {
     return this.#isSpent
   }
 
-  /** A unified diff; undefined where it would take too long. */
+  /** A unified diff; undefined if it would take too long. */
   unified(name: string, text: string): string | undefined {
     const began = this.#now()
     const patch =

@@ -7,7 +7,7 @@ export interface Group {
   readonly hostnames: readonly string[]
 }
 
-/** Hosts by what they wrote, the largest group first, as `clush -b` shows them. */
+/** Groups hosts by their output, largest group first, as `clush -b` does. */
 export function groupsOf(outputs: Iterable<readonly [shown: string, hostnames: readonly string[]]>): Group[] {
   const groups = new Map<string, string[]>()
   for (const [shown, hostnames] of outputs) {
@@ -29,5 +29,5 @@ export function titleOf({ hostnames }: Pick<Group, 'hostnames'>): string {
   return sanitize(foldNodeset(hostnames)) + count
 }
 
-/** Text of a host as people compare it: what differs in its line ends or colours only looks the same. */
+/** Text for comparison: without line end and colour differences, which people do not see. */
 export const comparedText = (text: string): string => sanitize(text.replace(/\r\n?/g, '\n'))

@@ -4,35 +4,43 @@ import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { isColorless } from '../text/screen.ts'
 
-/** One way to show a task: what comes goes in, in order, and then the end. A format is one file with one of these. */
+/**
+ * A way to show a task: gets its events in order, then its end. Each format is a file that implements this.
+ */
 export interface OutputFormat {
   event(event: TaskEvent): Promise<void> | void
-  /** The task with its results, after its last event; also after an interruption, with what is known. */
+  /** The task with its results, after its last event; after an interruption, as far as known. */
   end(task: Task): Promise<void> | void
 }
 
 export interface FormatOptions {
   readonly stdout: Sink
-  /** Of a format that goes to a file, the same file. */
+  /** For a format that writes to a file, the same file. */
   readonly stderr: Sink
-  /** Both stand in one place: a terminal, a file. A line that is not ended on the one is in the way of the other. */
+  /**
+   * Whether both go to one place, such as a terminal or file, so that an unterminated line on one disturbs
+   * the other.
+   */
   readonly together: boolean
   readonly hostCount: number
-  /** One host only: nobody else breaks into its lines. */
+  /** Only one host, so that no other breaks into its lines. */
   readonly alone: boolean
   readonly prefix: boolean
   readonly raw: boolean
   readonly diff: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
-  /** Takes the unfinished line of one of many hosts, '' once it is over; it stands nowhere else until it is finished. */
+  /**
+   * Shows the unfinished line of one of several hosts, '' once it is finished; it is shown nowhere else until
+   * then.
+   */
   readonly unfinished?: ((text: string) => void) | undefined
   readonly notice: (text: string) => void
 }
 
-/** What a stream can show: nothing but text, the sixteen colours, or 256 and more. */
+/** Colours of a stream: none, the sixteen basic ones, or 256 and more. */
 export type Colors = 'none' | 'basic' | 'many'
 
-/** A stream that is written as fast as its reader takes it. */
+/** A stream with backpressure. */
 export interface Sink {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
@@ -43,8 +51,8 @@ export interface Sink {
 type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: (env?: object) => number }
 
 /**
- * Waits for a slow reader, so that memory stays bounded however much the hosts write. Where the reader of one that is
- * `dispensable` has gone, nothing is written any more and nobody waits; else that rejects.
+ * Waits for a slow reader, so that memory stays bounded. If the reader of a `dispensable` stream is gone,
+ * drops further output; otherwise rejects.
  */
 export function sinkOf(stream: Stream, { dispensable = false } = {}): Sink {
   let isGone = false
@@ -71,7 +79,7 @@ export function sinkOf(stream: Stream, { dispensable = false } = {}): Sink {
 function colorsOf(stream: Stream): Colors {
   const { CI = '', TERM } = process.env
   if (stream.isTTY !== true || isColorless() || CI !== '' || TERM === 'dumb') return 'none'
-  // Node takes an empty NO_COLOR as set.
+  // Node treats an empty NO_COLOR as set.
   const depth = stream.getColorDepth?.({ ...process.env, NO_COLOR: undefined }) ?? 1
   if (depth >= 8) return 'many'
   return depth >= 4 ? 'basic' : 'none'

@@ -1,12 +1,12 @@
 import type { FormatOptions, OutputFormat } from './format.ts'
 
 interface Format {
-  /** Its file is written whole: a reader sees the former one or all of the new one, never a part. */
+  /** Whether its file is replaced atomically: readers see the old one or all of the new one. */
   readonly whole: boolean
   open(options: FormatOptions): Promise<OutputFormat>
 }
 
-/** Every format of `-o` (contract §9). A new one is a file beside this and a line here. */
+/** All formats of `-o` (contract §9). To add one, add a file here and an entry below. */
 export const formats = {
   live: {
     whole: false,

@@ -12,28 +12,29 @@ import { LineAssembler, PhaseHeads } from './lines.ts'
 import { type Failure, foldFailures } from './outcome.ts'
 import { commandData, commandProperty, defuse } from './workflow-commands.ts'
 
-/** GitHub keeps ten error annotations of a step. */
+/** GitHub keeps ten error annotations per step. */
 const maxAnnotations = 10
-/** Lines of a failed host's last words in its annotation, and the characters in which they are looked for. */
+/** Last stderr lines of a failed host in its annotation, and the characters kept to find them. */
 const quotedLines = 10
 const quotedFrom = 4096
 
-/** GitHub refuses the summary of a step that is larger, in bytes. */
+/** GitHub's limit for a step summary, in bytes. */
 const largestSummary = 1024 * 1024
-/** A node set of hosts without a pattern in their names is cut here, in characters. */
+/** Characters at which a node set is cut, for hosts without a pattern in their names. */
 const longestCell = 2000
 
 interface Written {
-  /** For its group, which is shown when it has ended. */
+  /** For its group, which is shown after it has ended. */
   readonly all: BoundedText
   readonly stderr: BoundedText
-  /** Of a lone host, which is shown as it writes. */
+  /** For a lone host, which is shown live. */
   readonly lines: { readonly stdout: LineAssembler; readonly stderr: LineAssembler }
 }
 
 /**
- * The log of a GitHub Actions step: a group a host, when it has ended (of a lone host, as it writes), an annotation a reason
- * of failure, and a table in the step's summary. What hosts wrote commands nothing.
+ * Log of a GitHub Actions step: a group per host after it has ended (a lone host live), an annotation per
+ * reason of failure, and a table in the step summary. Output of hosts is defused, so that it contains no
+ * commands.
  */
 export class GithubOutput implements OutputFormat {
   readonly #options: FormatOptions
@@ -120,7 +121,7 @@ export class GithubOutput implements OutputFormat {
     return this.#options.stdout.write(text)
   }
 
-  /** The last lines that a failed host wrote to stderr: an annotation is read without the log. */
+  /** Last stderr lines of a failed host, because annotations are read without the log. */
   #quote(result: TaskResult | undefined): string {
     const written = result === undefined ? undefined : this.#written.get(result.hostId)
     if (result === undefined || written === undefined || written.stderr.isEmpty) return ''
@@ -129,7 +130,7 @@ export class GithubOutput implements OutputFormat {
   }
 }
 
-/** Appends it to the file that GitHub Actions names; without one nothing is written. */
+/** Appends to the file named by GitHub Actions, if any. */
 export function appendStepSummary(path: string | undefined, task: Task, failures: readonly Failure[]): void {
   if (path === undefined || path === '') return
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -137,7 +138,7 @@ export function appendStepSummary(path: string | undefined, task: Task, failures
   if (size + Buffer.byteLength(text) <= largestSummary) appendFileSync(path, text)
 }
 
-/** How the task went, as a table in Markdown: whoever failed by reason, then whoever did not. */
+/** Result of the task as a Markdown table: failed hosts by reason, then the others. */
 export function stepSummary(task: Task, failures: readonly Failure[], room: number): string {
   const took = task.duration === null ? '' : ` in ${showDuration(task.duration)}`
   const rows: [string, string][] = failures.map(({ reason, results }) => [namesOf(results), reason])
@@ -162,7 +163,7 @@ ${task.hostCount} host${task.hostCount === 1 ? '' : 's'}${cell(took)}, task ${ce
   return `${text}\n`
 }
 
-/** Text as a cell shows it, character for character: nothing in it is Markdown, HTML or the end of a cell. */
+/** Escapes text for a cell, so that nothing in it is Markdown, HTML or the end of the cell. */
 function cell(text: string): string {
   const line = sanitizeLine(text)
   const cut = line.length > longestCell ? `${line.slice(0, longestCell)}...` : line

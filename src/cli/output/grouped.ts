@@ -8,19 +8,21 @@ import type { FormatOptions, OutputFormat, Sink } from './format.ts'
 import { PhaseHeads } from './lines.ts'
 import { LiveOutput } from './live.ts'
 
-/** Output kept for folding, in characters over all hosts; past it hosts can't be compared any more. */
+/** Characters kept for folding, over all hosts; above, hosts are no longer compared. */
 const maxKept = 256 * 1024 * 1024
 const rule = '-'.repeat(15)
 
-/** What a host has written, and its hash so far: equal ones are found without putting the pieces of all together. */
+/**
+ * Output of a host, and its running hash, which finds equal output without joining the pieces of all hosts.
+ */
 interface Kept {
   readonly pieces: string[]
   readonly hash: Hash
 }
 
 /**
- * Equal output under its hosts, the largest group first, as `clush -b` shows it; with `diff` the others as what they change
- * in the first. Stderr passes live, as does the output once too much of it came to be kept.
+ * Shows equal output under its hosts, largest group first, as `clush -b` does; with `diff`, others as
+ * differences from the first. Stderr is shown live, and so is all output above the limit.
  */
 export class GroupedOutput implements OutputFormat {
   readonly #options: FormatOptions

@@ -8,8 +8,8 @@ import { PhaseHeads } from './lines.ts'
 import { reasonOf } from './outcome.ts'
 
 /**
- * What XML 1.0 can't hold, not even escaped: most control characters, lone surrogates, U+FFFE and U+FFFF. Built from numbers so
- * that the source holds no control character.
+ * Characters that XML 1.0 cannot represent, even escaped: most control characters, lone surrogates, U+FFFE
+ * and U+FFFF. Built from numbers, so that the source contains no control character.
  */
 const illegal = new RegExp(
   `[${range(0, 0x08)}${range(0x0b, 0x0c)}${range(0x0e, 0x1f)}${range(0xfffe, 0xffff)}]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]`,
@@ -22,12 +22,12 @@ function range(from: number, to: number): string {
 
 const special: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** Any text as the content of an element; what XML can't hold becomes U+FFFD. */
+/** Escapes text for an element; replaces characters that XML cannot represent with U+FFFD. */
 function xmlText(text: string): string {
   return text.replace(illegal, '\ufffd').replace(/[&<>]/g, (character) => special[character] ?? '')
 }
 
-/** Any text as the value of an attribute in double quotes, its line ends and tabs kept. */
+/** Escapes text for an attribute in double quotes; keeps line ends and tabs. */
 function xmlAttribute(text: string): string {
   return text
     .replace(illegal, '\ufffd')
@@ -35,7 +35,7 @@ function xmlAttribute(text: string): string {
     .replace(/[\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** What a status is to JUnit: a failure is the script's, an error that of whatever should have run it. */
+/** JUnit verdict of a status: a failure is the script's, an error is the environment's. */
 const verdicts: Record<ResultStatus, 'passed' | 'failure' | 'error' | 'skipped'> = {
   SUCCESS: 'passed',
   FAILED: 'failure',
@@ -48,13 +48,13 @@ const verdicts: Record<ResultStatus, 'passed' | 'failure' | 'error' | 'skipped'>
   RUNNING: 'error',
 }
 
-/** What never started was skipped; what was stopped in its midst, as by a deadline, must not look as if all were well. */
+/** A host that never started counts as skipped; one stopped midway, as by a deadline, must not look fine. */
 const verdictOf = ({ status, startedAt }: TaskResult) =>
   status === 'CANCELLED' && startedAt === null ? 'skipped' : verdicts[status]
 
 const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0) / 1000).toFixed(3)
 
-/** How what followed on the script has ended; nothing where nothing did. */
+/** Results of the gates, if there are any. */
 function gateProperties({ verify, rollback }: TaskResult): string[] {
   const exit = (exitCode: number | null) => (exitCode === null ? '' : `, exit ${exitCode}`)
   const gates: [string, string][] = []
@@ -65,7 +65,7 @@ function gateProperties({ verify, rollback }: TaskResult): string[] {
   return [`<properties>${properties.join('')}</properties>`]
 }
 
-/** JUnit XML, a case a host, as Jenkins, GitLab and others read it. */
+/** JUnit XML with a case per host, as read by Jenkins, GitLab and others. */
 export class JunitOutput implements OutputFormat {
   readonly #stdout: Sink
   readonly #raw: boolean
@@ -108,7 +108,7 @@ export class JunitOutput implements OutputFormat {
     </properties>
 `,
     )
-    // Jenkins takes a dot for the end of a package.
+    // Jenkins treats a dot as the end of a package.
     const className = `rsm.${name.replaceAll('.', '_')}`
     for (const result of task.results) await this.#stdout.write(this.#case(result, className, task.timeout))
     await this.#stdout.write('  </testsuite>\n</testsuites>\n')

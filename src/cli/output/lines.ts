@@ -1,13 +1,16 @@
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { GatePhase } from '../../core/tasks/gates.ts'
 
-/** An unterminated line is cut here, so that a host that never ends its line takes no memory without bound. */
+/** Characters at which an unterminated line is split, to bound memory. */
 export const longestLine = 1024 * 1024
 
 export class LineAssembler {
   #rest = ''
 
-  /** The lines that this piece completes, without their ends; `\r\n` and a lone `\r` end a line too. */
+  /**
+   * Returns the lines that this piece completes, without line ends; `\r
+   * ` and a lone `\r` also end a line.
+   */
   push(data: string): string[] {
     const text = this.#rest + data
     // A `\r` at the end may be the first half of `\r\n`.
@@ -22,8 +25,8 @@ export class LineAssembler {
   }
 
   /**
-   * The same as one text, a line feed behind each line but the last; undefined when no line is complete. Output is looked
-   * through once, not line by line.
+   * The same as one text, with line feeds between lines; undefined if no line is complete. Scans the output
+   * once instead of line by line.
    */
   pushText(data: string): string | undefined {
     const end = data.lastIndexOf('\n')
@@ -42,7 +45,7 @@ export class LineAssembler {
     return this.#rest.endsWith('\r') ? this.#rest.slice(0, -1) : this.#rest
   }
 
-  /** Gives away the first `count` characters of the unfinished line, by default all of it. */
+  /** Takes the first `count` characters of the unfinished line, by default all. */
   take(count = Number.POSITIVE_INFINITY): string {
     const taken = this.rest.slice(0, count)
     this.#rest = this.#rest.slice(Math.min(count, this.#rest.length))
@@ -51,14 +54,16 @@ export class LineAssembler {
   }
 }
 
-/** `[verify]`, as it stands before what is no output of the script itself. */
+/** `[verify]`, the mark of output that is not the script's own. */
 export const phaseMark = (phase: GatePhase): string => `[${phase.toLowerCase()}]`
 
-/** Says in a text that people read where what a host wrote is of another phase: a line of its own. */
+/** Adds a line to text for people where output of another phase starts. */
 export class PhaseHeads {
   readonly #last = new Map<string, { readonly phase: GatePhase | undefined; readonly isOpen: boolean }>()
 
-  /** The data of an entry with the line before it where its phase begins; `key` names the text that it goes to. */
+  /**
+   * Returns the data of an entry, after a marker line if its phase starts; `key` identifies the destination.
+   */
   marked(key: string, { phase, data }: Pick<LogEntry, 'phase' | 'data'>): string {
     const last = this.#last.get(key)
     this.#last.set(key, { phase, isOpen: !data.endsWith('\n') })

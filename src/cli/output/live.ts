@@ -7,14 +7,14 @@ import { showTime } from '../text/time.ts'
 import type { Colors, FormatOptions, OutputFormat, Sink } from './format.ts'
 import { LineAssembler, phaseMark } from './lines.ts'
 
-/** How long an unfinished line may wait for its end before its first part is shown, in milliseconds. */
+/** Milliseconds to wait for the end of a line before its first part is shown. */
 const patience = 100
-/** An unfinished line of a lone host that is longer waits no more. */
+/** Characters of a lone host's unfinished line that are shown without waiting. */
 const longestWait = 64 * 1024
-/** As much of an unfinished line of one of many hosts as a screen may be wide. */
+/** Characters of an unfinished line shown when there are several hosts; at most a screen's width. */
 const widestPart = 1000
 
-/** Of the 256 colours those with a contrast of about 4 or more on white and on black; red is kept for stderr. */
+/** The 256-colour entries with a contrast of about 4 or more on white and on black; red is reserved for stderr. */
 const manyColors = [130, 64, 28, 29, 31, 27, 63, 98, 129, 133, 164, 162].map((color) => `38;5;${color}`)
 const basicColors = ['36', '35', '32', '33']
 
@@ -25,7 +25,7 @@ interface Source {
   readonly lines: LineAssembler
   readonly prefix: string
   head: string
-  /** The first part of the line under way has been written for good. */
+  /** Whether the first part of the current line is written. */
   begun: boolean
   timer: NodeJS.Timeout | undefined
 }
@@ -36,18 +36,18 @@ type LiveOptions = Pick<
 >
 
 /**
- * Output as it comes, `HOST: line`. Lines are never torn: with several hosts a line is written whole, and its unfinished first
- * part is shown only in the status line; with a single host the part is written after a short wait.
+ * Live output as `HOST: line`. Lines are never torn: with several hosts, a line is written whole, and its
+ * unfinished part appears only in the status line. A single host's part is written after a short wait.
  */
 export class LiveOutput implements OutputFormat {
   readonly #options: LiveOptions
   readonly #sources = new Map<string, Source>()
-  /** The source in whose unfinished line the cursor stands, by the sink that it is written to. */
+  /** Source whose unfinished line holds the cursor, by sink. */
   readonly #open = new Map<Sink, Source>()
   #aside: Source | undefined
-  /** Writes go one after the other: a timer's must not come into the middle of an event's. */
+  /** Serializes writes, so that a timer's write does not interrupt an event's. */
   readonly #writes = new Mutex()
-  /** The error of a write that a timer made: nobody awaits it, so the next event rejects with it. */
+  /** Error of a timer's write; the next event rejects with it. */
   #failure: Error | undefined
 
   constructor(options: LiveOptions) {
@@ -107,7 +107,7 @@ export class LiveOutput implements OutputFormat {
     })
   }
 
-  /** Shows what has come of an unfinished line: of a lone host for good, of others beside the output. */
+  /** Shows an unfinished line: a lone host's in the output, others in the status line. */
   async #showPart(source: Source): Promise<void> {
     const { alone, raw } = this.#options
     const { rest } = source.lines
@@ -130,12 +130,12 @@ export class LiveOutput implements OutputFormat {
     this.#options.unfinished?.(sanitize(text))
   }
 
-  /** Where a source is written: of two sinks that are together always the one. */
+  /** The sink for a source; always stdout if both streams share a place. */
   #place({ sink }: Source): Sink {
     return this.#options.together ? this.#options.stdout : sink
   }
 
-  /** Leaves the cursor where `next` may write: on an empty line, or in its own unfinished one. */
+  /** Moves the cursor to an empty line, or to the unfinished line of `next`. */
   async #makeRoom(next: Source): Promise<void> {
     const place = this.#place(next)
     const open = this.#open.get(place)
@@ -152,7 +152,7 @@ export class LiveOutput implements OutputFormat {
       this.#putAside(source, '')
       if (source.lines.rest === '' && !source.begun) continue
       await this.#makeRoom(source)
-      // Without a prefix a lone host's output is passed on as it is: without a line end that it did not write.
+      // A lone host's output without prefix is passed on verbatim: add no line end.
       const end = this.#options.alone && !this.#options.prefix ? '' : '\n'
       const head = source.begun ? '' : source.head
       await source.sink.write(head + this.#clean(source.lines.take()) + end)
@@ -166,7 +166,7 @@ export class LiveOutput implements OutputFormat {
     const key = `${entry.hostId} ${entry.stream} ${phase ?? ''}`
     let source = this.#sources.get(key)
     if (source === undefined) {
-      // What a phase before it has left unfinished gets no end any more.
+      // The unfinished line of an earlier phase gets no further output.
       if (phase !== undefined)
         await this.#finish((other) => other.host === entry.hostname && other.phase !== phase)
       const sink = entry.stream === 'stdout' ? this.#options.stdout : this.#options.stderr
@@ -199,8 +199,8 @@ export class LiveOutput implements OutputFormat {
 }
 
 /**
- * `HOST: ` as it stands before a line: the name in a colour of its own; of stderr it is underlined and its colon red, so
- * that whoever can't tell colours apart can tell the streams apart.
+ * `HOST: ` before a line: each name has its own colour; for stderr it is underlined with a red colon, so that
+ * streams differ without colours, too.
  */
 export function hostPrefix(hostname: string, stream: Stream, colors: Colors): string {
   if (colors === 'none') return `${hostname}: `
@@ -210,7 +210,7 @@ export function hostPrefix(hostname: string, stream: Stream, colors: Colors): st
   return `\u001b[4;${color}m${hostname}\u001b[0m\u001b[1;31m:\u001b[0m `
 }
 
-/** FNV-1a: the same name has the same colour in every run. */
+/** FNV-1a, so that a name has the same colour in every run. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)

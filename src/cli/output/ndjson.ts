@@ -4,9 +4,9 @@ import { jsonText } from '../text/sanitize.ts'
 import type { FormatOptions, OutputFormat, Sink } from './format.ts'
 
 /**
- * One JSON object a line, as it comes, for programs: output is exactly what the host wrote. An entry and a result stand in
- * their line beside `type`; a task, which has a `type` of its own, under `task`. Each host's final result comes once, and the
- * last line is `end`.
+ * One JSON object per line, live, for programs; output is exactly what the host wrote. Entries and results
+ * are inlined beside `type`; a task, which has its own `type`, is under `task`. Each host's final result
+ * appears once, and the last line is `end`.
  */
 export class NdjsonOutput implements OutputFormat {
   readonly #stdout: Sink
@@ -34,7 +34,7 @@ export class NdjsonOutput implements OutputFormat {
   }
 
   async end(task: Task): Promise<void> {
-    // A task that had ended before is told without its hosts.
+    // A task that had already ended is reported without its hosts.
     for (const result of task.results)
       if (!this.#ended.has(result.hostId)) await this.#write({ type: 'host', ...result })
     await this.#write({ type: 'end', task })

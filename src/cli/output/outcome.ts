@@ -12,7 +12,7 @@ import { showDuration } from '../text/time.ts'
 const unreachableExit = 255
 const cancelledExit = 130
 
-/** Exit codes of the statuses that have one of their own; of the others it is 1. */
+/** Exit codes by status; 1 for others. */
 const exits: Partial<Record<TaskResult['status'], number>> = {
   SUCCESS: 0,
   TIMEOUT: timedOutExit,
@@ -23,12 +23,12 @@ const exits: Partial<Record<TaskResult['status'], number>> = {
 
 function exitOfHost({ status, exitCode }: TaskResult): number {
   if (status !== 'FAILED') return exits[status] ?? 1
-  // The last attempt to verify it took too long.
+  // The last verify attempt timed out.
   if (exitCode === -1) return timedOutExit
   return exitCode === null || exitCode < 1 || exitCode > 255 ? 1 : exitCode
 }
 
-/** The exit code that a finished task stands for (contract §9). */
+/** Exit code of a finished task (contract §9). */
 export function exitOfTask(task: Task): number {
   if (task.status === 'CANCELLED') return cancelledExit
   const [only] = task.results
@@ -36,12 +36,12 @@ export function exitOfTask(task: Task): number {
   return task.status === 'SUCCESS' && task.results.every((result) => result.status === 'SUCCESS') ? 0 : 1
 }
 
-/** Whether the result itself says what became of its host (`web1 is OFFLINE: never heard`). */
+/** Whether the result already says the state of its host (`web1 is OFFLINE: never heard`). */
 export function tellsHostState({ error, hostname }: Pick<TaskResult, 'error' | 'hostname'>): boolean {
   return error?.startsWith(`${hostname} is `) === true
 }
 
-/** A shell turns a death by signal N into exit 128 + N, and so do scripts. */
+/** Explains exit code 128 + N: shells and scripts use it for death by signal N. */
 function codeWords(code: number | null): string {
   const [name] = Object.entries(constants.signals).find(([, number]) => number + 128 === code) ?? []
   return name === undefined ? '' : ` (128 + ${name})`
@@ -58,7 +58,7 @@ export function reasonOf(result: TaskResult, timeout: number): string {
   return `FAILED, exit ${result.exitCode ?? 'unknown'}${how}${error}${partial}`
 }
 
-/** The same words for all whom the same befell: `web1 is OFFLINE` and `web2 is OFFLINE` are one reason. */
+/** Removes the host's name from its reason, so that `web1 is OFFLINE` and `web2 is OFFLINE` fold into one. */
 function withoutOwnName(result: TaskResult): TaskResult {
   if (!tellsHostState(result) || result.error === null) return result
   return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
@@ -69,11 +69,11 @@ export interface Failure {
   readonly results: readonly TaskResult[]
 }
 
-/** What became of a host because of others: no failure of its own. */
+/** Whether the hosts did not run because of others, which is not a failure of their own. */
 const spared = (results: readonly TaskResult[]) =>
   results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
 
-/** Who failed and why, folded by reason: what went wrong before what did not run for it, most hosts first. */
+/** Failures folded by reason: actual failures before hosts that did not run, most hosts first. */
 export function foldFailures(task: Task): Failure[] {
   const alike = new Map<string, TaskResult[]>()
   const reasonFor = (result: TaskResult) => reasonOf(withoutOwnName(result), task.timeout)
@@ -103,16 +103,19 @@ export function failureLines(failures: readonly Failure[]): string[] {
   )
 }
 
-/** Of a host that wrote more than it may; the log says where. */
+/** The host's output was cut; the log says where. */
 export const cutOutput = 'its output exceeded the limit; the middle is left out'
 
-/** `web[1-2]: its output …`; nothing where all of it is there. */
+/** `web[1-2]: its output …`, if any output was cut. */
 export function cutLines({ results }: Task): string[] {
   const cut = results.filter(({ truncated }) => truncated).map(({ hostname }) => hostname)
   return cut.length === 0 ? [] : [`${sanitizeLine(foldNodeset(cut))}: ${cutOutput}`]
 }
 
-/** `web1: 4711 sh still holds …`, of hosts that succeeded; hosts that left the same programs running are one line. */
+/**
+ * `web1: 4711 sh still holds …` for hosts that succeeded; one line for hosts that left the same programs
+ * running.
+ */
 export function warningLines({ results }: Task): string[] {
   const alike = new Map<string, TaskResult[]>()
   for (const result of results) {
@@ -127,7 +130,7 @@ export function warningLines({ results }: Task): string[] {
   })
 }
 
-/** `2 hosts changed`, or would, of a copy; nothing of another task. */
+/** `2 hosts changed`, or would change, for a copy; nothing for other tasks. */
 export function changedLines({ copy, results }: Task): string[] {
   if (copy === null) return []
   const { length } = results.filter(({ changed }) => changed === true)

@@ -17,13 +17,13 @@ import type { Stream } from '../../core/tasks/task.ts'
 import { makeNamedDirectory } from '../input/named-path.ts'
 import type { OutputFormat } from './format.ts'
 
-/** NAME_MAX, less the suffix. */
+/** NAME_MAX minus the suffix. */
 const longestName = 251
 const suffixes: Record<Stream, string> = { stdout: 'out', stderr: 'err' }
 
 /**
- * The name of a host as the name of a file. Registered names need no change; one that a server made up can't leave the
- * directory (S07), and a long one is told apart by its hash.
+ * File name for a host. Registered names stay unchanged; an invented one cannot leave the directory (S07),
+ * and a long one gets a hash.
  */
 export function fileNameOf(hostname: string): string {
   const safe = hostname.replace(/[^A-Za-z0-9._-]|^[.-]/gu, (character) =>
@@ -35,13 +35,13 @@ export function fileNameOf(hostname: string): string {
   return `${safe.slice(0, longestName - hash.length - 1)}-${hash}`
 }
 
-/** Whether a file of this name may be that of a host. */
+/** Whether a file name may be that of a host. */
 export function isOutdirName(name: string): boolean {
   return Object.values(suffixes).some((suffix) => name.endsWith(`.${suffix}`))
 }
 
 /**
- * Makes the directory of `--outdir`. Errors: `usage` if nothing can be written there, or if something with the name of an
+ * Creates the `--outdir` directory. Errors: `usage` if it is not writable, or if an entry with the name of an
  * output file is not a regular file.
  */
 export function prepareOutdir(path: string): void {
@@ -58,14 +58,14 @@ export function prepareOutdir(path: string): void {
       (entry) => !entry.isFile() && isOutdirName(entry.name),
     )?.name
   } catch {
-    // Where one may write and not list, each file is looked at when it is opened.
+    // A writable directory may be unlistable; files are checked when opened.
   }
   if (odd !== undefined) throw refused(`${odd} in it is not a regular file`)
 }
 
 /**
- * Opens a file of a host to begin it, or to go on with it. Only a regular file: the open of a pipe would wait for a reader, and
- * a link leads out of the directory.
+ * Opens a host's file, truncating it at the beginning. Only regular files: opening a pipe would wait for a
+ * reader, and a link may lead out of the directory.
  */
 function openRegular(path: string, begins: boolean): number {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
@@ -89,12 +89,15 @@ function openRegular(path: string, begins: boolean): number {
   }
 }
 
-/** What is kept before it is written, so that lines of many hosts do not cost a file opened each; in characters. */
+/** Characters buffered before writing, so that lines of many hosts do not each open a file. */
 const mostPending = 1024 * 1024
-/** How long it is kept at most, in milliseconds: somebody may read along. */
+/** Milliseconds that output is buffered at most, because a person may follow the file. */
 const longestPending = 200
 
-/** A file a host and stream, `web1.out` and `web1.err`, with what the host wrote as it came; empty where it wrote nothing. */
+/**
+ * Files per host and stream, `web1.out` and `web1.err`, with the host's output verbatim; empty if it wrote
+ * nothing.
+ */
 export class OutdirOutput implements OutputFormat {
   readonly #path: string
   readonly #begun = new Set<string>()
@@ -122,7 +125,7 @@ export class OutdirOutput implements OutputFormat {
   }
 
   end(task: Task): void {
-    // What is there of a former run would be taken for this one's.
+    // Truncate files of an earlier run, which would be mistaken for this one's.
     for (const { hostname } of task.results)
       for (const stream of ['stdout', 'stderr'] as const) this.#append({ hostname, stream, data: '' })
     this.#write()

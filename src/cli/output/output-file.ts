@@ -21,21 +21,21 @@ import { whyUnwritable } from '../../disk/named-files.ts'
 import type { Sink } from './format.ts'
 import { isOutdirName } from './outdir.ts'
 
-/** How long a pipe is waited for that nobody reads yet, and how often it is tried meanwhile, in milliseconds. */
+/** Milliseconds to wait for the reader of a pipe, and between attempts. */
 const readerWait = 5_000
 const readerPause = 50
 
 export interface OutputFile {
   readonly sink: Sink
-  /** All of it is there; rejects when something could not be written. */
+  /** Completes the file; rejects if a write failed. */
   finish(): Promise<void>
-  /** Nothing came of it: of a file that is written whole the former one stays. */
+  /** Discards the file; one that is replaced as a whole keeps its old version. */
   discard(): void
 }
 
 interface Place {
   readonly target: string
-  /** Another name beside it, where it takes its own when it is complete. */
+  /** Temporary path beside the target; renamed when complete. */
   readonly written: string
   readonly mode?: number
   readonly isPipe: boolean
@@ -48,8 +48,9 @@ interface Destinations {
 }
 
 /**
- * Opens it for writing, at once, so that a mistake is told before anything is started; a `whole` file takes its name when it
- * is finished. `patience` is how long a pipe may be without a reader. Errors: `usage`.
+ * Opens a file for writing immediately, so that mistakes are reported before anything starts; a `whole` file
+ * is renamed into place when finished. `patience`: milliseconds to wait for the reader of a pipe. Errors:
+ * `usage`.
  */
 export function openOutputFile(path: string, whole: boolean, patience = readerWait): OutputFile {
   let fd: number
@@ -64,7 +65,7 @@ export function openOutputFile(path: string, whole: boolean, patience = readerWa
   const { target, written, mode, isPipe } = place
   const isApart = written !== target
   const remove = () => rmSync(written, { force: true })
-  // A hang-up ends a process without `exit`, unless somebody listens.
+  // Without another listener, a hangup would end the process without `exit`.
   const onHangUp = () => {
     remove()
     if (process.listenerCount('SIGHUP') === 0) process.kill(process.pid, 'SIGHUP')
@@ -109,7 +110,7 @@ export function openOutputFile(path: string, whole: boolean, patience = readerWa
   }
 }
 
-/** Where it is written. A pipe or a device can't be replaced by a file of that name, and that of `>(…)` has no other path. */
+/** Where to write. Pipes and devices cannot be replaced by a file, and that of `>(…)` has no other path. */
 function placeOf(path: string, whole: boolean): Place {
   const known = statSync(path, { throwIfNoEntry: false })
   if (known?.isDirectory() === true) throw new Error('it is a directory')
@@ -123,7 +124,7 @@ function placeOf(path: string, whole: boolean): Place {
   return known === undefined ? place : { ...place, mode: known.mode & modeBits }
 }
 
-/** The open of a pipe would wait for its reader forever. */
+/** Opens a pipe without blocking, because a blocking open would wait for its reader forever. */
 function openPipe(path: string, patience: number): number {
   for (const until = performance.now() + patience; ; ) {
     try {
@@ -136,22 +137,22 @@ function openPipe(path: string, patience: number): number {
   }
 }
 
-/** A write that waits for the reader of a pipe in a thread would keep the process, whatever signal comes: a socket waits in none. */
+/** A blocked write to a pipe in a thread would keep the process alive despite signals, so use a socket. */
 function streamInto(fd: number, isPipe: boolean): Writable {
   if (!isPipe) return createWriteStream('', { fd })
   const { Socket } = process.getBuiltinModule('node:net')
   return new Socket({ fd, readable: false, writable: true })
 }
 
-/** In words that name what was typed, and not the file of a passing name beside it. */
+/** Names the path that was given instead of the temporary file. */
 function whyNot(error: NodeJS.ErrnoException, path: string): string {
   if (error.code === 'ENOENT') return `directory ${dirname(path)} does not exist`
   return error.code === 'ENXIO' ? 'it is a socket' : whyUnwritable(error)
 }
 
 /**
- * Refuses two destinations that are one place, however it is spelt: `same` and `./same`, a link, a second name,
- * /dev/stdout. Errors: `usage`.
+ * Refuses two destinations that are the same place under any spelling: `same` and `./same`, a link, a hard
+ * link, /dev/stdout. Errors: `usage`.
  */
 export function refuseShared({ files, outdir, onStdout }: Destinations): void {
   const refused = (message: string) => new RsmError('usage', message)
@@ -165,7 +166,7 @@ export function refuseShared({ files, outdir, onStdout }: Destinations): void {
     taken.add(place)
     if (onStdout && place === idOf(fstatSync(1)))
       throw refused(`${path} is stdout, which already has a format`)
-    // In a pipe messages stand between the lines; in a file they would stand on them.
+    // In a pipe, messages go between the lines; in a file, they would overwrite them.
     if (stats?.isFile() === true && place === idOf(fstatSync(2)))
       throw refused(`${path} is stderr, which gets the messages`)
     if (outdir !== undefined && isOutdirName(real) && dirname(real) === realPath(outdir))
@@ -173,12 +174,12 @@ export function refuseShared({ files, outdir, onStdout }: Destinations): void {
   }
 }
 
-/** Whether stdout and stderr are one place: a terminal, a file, a pipe that takes both. */
+/** Whether stdout and stderr are one place: a terminal, a file, a shared pipe. */
 export function areTogether(): boolean {
   return (process.stdout.isTTY && process.stderr.isTTY) || idOf(fstatSync(1)) === idOf(fstatSync(2))
 }
 
-/** Its path without links, also if only its directory exists. */
+/** Resolved path, even if only its directory exists. */
 function realPath(path: string): string {
   try {
     return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
@@ -187,7 +188,7 @@ function realPath(path: string): string {
   }
 }
 
-/** Two writers would spoil a file or a pipe. They may share a terminal and /dev/null. */
+/** Whether two writers would corrupt it. They may share a terminal and /dev/null. */
 const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isSocket()
 
 const idOf = ({ dev, ino }: Stats) => `${dev}:${ino}`

@@ -6,18 +6,18 @@ import { isUtf8, isWatched } from '../text/screen.ts'
 import { beginningOf } from '../text/width.ts'
 import { type Sink, sinkOf } from './format.ts'
 
-/** The least time between two drawings, in milliseconds. */
+/** Milliseconds between redraws. */
 const interval = 100
-/** Output usually comes in bursts: the line comes back after this pause. */
+/** Milliseconds after output before the line returns, because output comes in bursts. */
 const settling = 20
-/** A task that ends sooner needs no status line. */
+/** Milliseconds before the line first appears; shorter tasks need none. */
 const firstAfter = 300
-/** How often it is redrawn while nothing happens: it shows how long it has taken. */
+/** Milliseconds between idle redraws, which update the elapsed time. */
 const tick = 1000
-/** How long output waits for the answer to a question; then the question scrolls away. */
+/** Milliseconds that output waits for an answer; then the question scrolls away. */
 const longestQuestion = 30_000
 
-/** Milliseconds before which a rate says little. */
+/** Milliseconds before a rate is meaningful. */
 const firstRate = 1000
 
 interface Screen {
@@ -27,15 +27,15 @@ interface Screen {
   off(event: 'resize', listener: () => void): unknown
 }
 
-/** Time in milliseconds; `after` answers what takes the work back. */
+/** Time in milliseconds; `after` returns a function that cancels the work. */
 export interface Clock {
   now(): number
   after(milliseconds: number, work: () => void): () => void
 }
 
-/** A transfer as people see it. */
+/** Progress of a transfer, for people. */
 interface TransferProgress {
-  /** `size` is null where only its end says it. */
+  /** `size` is null until the end if unknown. */
   readonly at: (bytes: number, size: number | null) => void
   readonly cut: (why: string) => void
   readonly end: () => void
@@ -47,16 +47,16 @@ const realClock: Clock = {
 }
 
 /**
- * A line at the bottom of the terminal that says how far a task is. It is erased before anything else is written, and
- * drawn again at a bounded rate, on an empty line only. The cursor stays at its beginning, so that erasing what is below
- * takes all of it away, however the terminal broke it as it became narrower.
+ * A line at the bottom of the terminal with the progress of a task. It is erased before other output, and
+ * redrawn at a limited rate, only on an empty line. The cursor stays at its start, so that erasing below
+ * removes all of it even after the terminal became narrower.
  */
 export class StatusLine {
   readonly #screen: Screen
   readonly #text: () => string
   readonly #clock: Clock
   #isShown = false
-  /** The cursor stands in a line that somebody has not finished. */
+  /** Whether the cursor is in an unterminated line. */
   #isInLine = false
   #drawnAt = Number.NEGATIVE_INFINITY
   #later: (() => void) | undefined
@@ -70,7 +70,7 @@ export class StatusLine {
     this.#drawSoon()
   }
   readonly #onExit = () => this.#erase()
-  /** Ctrl-Z: the shell's prompt comes where the line stands. */
+  /** Ctrl-Z: erase the line for the shell's prompt. */
   readonly #onStop = () => {
     this.#erase()
     process.kill(process.pid, 'SIGSTOP')
@@ -83,7 +83,7 @@ export class StatusLine {
     this.#later = clock.after(firstAfter, () => this.#draw())
     this.#tick()
     screen.on('resize', this.#onResize)
-    // A closed stdout ends the process wherever it stands.
+    // A closed stdout ends the process at any point.
     process.on('exit', this.#onExit)
     process.on('SIGTSTP', this.#onStop)
   }
@@ -101,7 +101,7 @@ export class StatusLine {
     }
   }
 
-  /** Something is being asked on the terminal: nothing is drawn, and what is written waits for `answered`. */
+  /** Suspends drawing and output while a question is on the terminal, until `answered`. */
   ask(): void {
     this.#erase()
     const takeBack = this.#clock.after(longestQuestion, () => this.answered())
@@ -170,7 +170,7 @@ export class StatusLine {
   }
 }
 
-/** A line on the terminal; `what` is `sending app.conf`. */
+/** A progress line on the terminal; `what` is e.g. `sending app.conf`. */
 export function showTransfer({ globals }: BaseCommand, what: string): TransferProgress {
   const began = performance.now()
   const shown = sanitizeLine(what)

@@ -7,7 +7,7 @@ import { localSize } from '../terminal/term.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 import { type Pace, Player } from './player.ts'
 
-/** A line that has no end is written in pieces of so many characters. */
+/** Characters after which an unterminated line is written in pieces. */
 const longestPiece = 64 * 1024
 
 interface Recording {
@@ -15,7 +15,9 @@ interface Recording {
   readonly events: AsyncGenerator<RecordingEvent>
 }
 
-/** On this terminal, as it was; afterwards the terminal is as before, whatever the recording turned on. */
+/**
+ * Plays a recording on this terminal, and restores the terminal afterwards, whatever modes the recording set.
+ */
 export async function playOnTerminal(
   { header, events }: Recording,
   pace: Pace,
@@ -60,8 +62,8 @@ export async function playOnTerminal(
 }
 
 /**
- * All of its output, for a file or a pipe: without waiting, and with the line ends that programs write. Control sequences are let
- * through only where it is `raw` (contract §9).
+ * Prints all output to a file or pipe: without delays, with the line ends that programs wrote. Control
+ * sequences are kept only if `raw` (contract §9).
  */
 export async function printAtOnce({ events }: Recording, raw: boolean): Promise<void> {
   const text = raw ? new LineEndings() : new PlainText()
@@ -69,14 +71,14 @@ export async function printAtOnce({ events }: Recording, raw: boolean): Promise<
   await write(text.end())
 }
 
-/** Output of a terminal as text for a file or a pipe: without control sequences (contract §9), in whole lines. */
+/** Terminal output as text for a file or pipe: without control sequences, in whole lines (contract §9). */
 export class PlainText {
   readonly #endings = new LineEndings()
   #pieces: string[] = []
   #length = 0
 
   write(chunk: string): string {
-    // Lines that were drawn one over the other stand one below the other.
+    // Overwritten lines go below each other.
     const text = this.#endings.write(chunk).replaceAll('\r', '\n')
     const end = text.lastIndexOf('\n') + 1
     if (end > 0) {
@@ -88,7 +90,7 @@ export class PlainText {
     if (this.#length <= longestPiece) return ''
     const pending = this.#take()
     const whole = wholeSequences(pending)
-    // A sequence as long as that is none that ends.
+    // A sequence this long is not a real one.
     if (pending.length - whole.length <= longestPiece / 2) this.#push(pending.slice(whole.length))
     return sanitize(whole)
   }

@@ -5,9 +5,9 @@ import { pause } from '../../net/backoff.ts'
 import type { PlayerKey } from '../terminal/keyboard.ts'
 
 export interface Pace {
-  /** 2 is twice as fast as it was. */
+  /** 2 is twice the original speed. */
   readonly speed: number
-  /** A pause is no longer than so many seconds, before `speed`. */
+  /** Longest pause in seconds, before `speed` is applied. */
   readonly idleLimit: number
 }
 
@@ -16,7 +16,7 @@ interface PlayerOptions {
   readonly show: (output: string) => Promise<void>
 }
 
-/** Shows a recording as it was, or as its keys say: paused, a step at a time, quit. */
+/** Plays a recording in original time; keys pause, step and quit. */
 export class Player {
   readonly #options: PlayerOptions
   readonly #quit = new AbortController()
@@ -35,7 +35,7 @@ export class Player {
     this.#wake.abort()
   }
 
-  /** Resolves to false if it was quit before the end. */
+  /** Resolves to false if quit before the end. */
   async play(events: AsyncIterable<RecordingEvent>): Promise<boolean> {
     const { pace, show } = this.#options
     let at = 0
@@ -49,7 +49,7 @@ export class Player {
     return !this.#quit.signal.aborted
   }
 
-  /** A pause interrupts it, and what was left of it comes after. */
+  /** Waits, excluding time spent paused. */
   async #wait(milliseconds: number): Promise<void> {
     let left = milliseconds
     while (!this.#quit.signal.aborted) {
@@ -65,7 +65,7 @@ export class Player {
       else {
         const delay = Math.min(left, longestTimer)
         await pause(delay, signal)
-        // A timer may fire a moment early; that is not worth another one.
+        // A timer may fire slightly early; ignore the difference.
         if (!signal.aborted && delay === left) return
         left -= performance.now() - began
       }
@@ -73,7 +73,7 @@ export class Player {
   }
 }
 
-/** Milliseconds to wait between events at `from` and `to`, both in seconds since the beginning. */
+/** Milliseconds between events at `from` and `to`, both in seconds since the start. */
 export function waitBetween(from: number, to: number, { speed, idleLimit }: Pace): number {
   return (Math.min(Math.max(0, to - from), idleLimit) / speed) * 1000
 }

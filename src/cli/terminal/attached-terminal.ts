@@ -11,12 +11,12 @@ import { Keyboard, playerKeysOf } from './keyboard.ts'
 import { localSize } from './term.ts'
 import { WatcherNotices } from './watcher-notices.ts'
 
-/** Exit code of a session that is lost, or was left (contract §9). */
+/** Exit code of a session that was lost or left (contract §9). */
 const lostExit = 255
 
 const signals: Readonly<Record<string, number>> = constants.signals
 
-/** The exit code of a session that ended so, and what is said of it: nothing where its shell ended by itself. */
+/** Exit code and message of an ended session; no message if its shell exited. */
 function endingOf(end: TerminalEnd): { readonly exit: number; readonly message: string | null } {
   switch (end.kind) {
     case 'left':
@@ -44,17 +44,17 @@ export interface AttachedTerminalOptions {
   readonly sessionId: string
   readonly watch: boolean
   readonly escape: string | undefined
-  /** What is said only to people who watch, and not with `--quiet`. */
+  /** Hides messages that are only for people (`--quiet`). */
   readonly quiet: boolean
 }
 
 const bell = '\u0007'
-/** Between the two changes of size that make a program draw its screen anew: at once it would see none. */
+/** Milliseconds between two resizes that make a program redraw; without a pause it would notice none. */
 const redrawPause = 100
-/** How long the server may take to end a terminal that was left while it could not be reached. */
+/** Milliseconds for the server to end a terminal that was left while disconnected. */
 const removeTimeout = 3_000
 
-/** A terminal of a host, shown on this one, from its first output to its end. */
+/** Shows a terminal of a host on this one, from its first output to its end. */
 export class AttachedTerminal {
   readonly #options: AttachedTerminalOptions
   readonly #display = new Display()
@@ -91,7 +91,7 @@ export class AttachedTerminal {
     this.#keyboard = process.stdin.isTTY ? new Keyboard(keys) : null
   }
 
-  /** Settles at its end, with the exit code (contract §9). Errors: why it could not be entered. */
+  /** Resolves with the exit code when the session ends (contract §9). Rejects if it cannot be entered. */
   async run(): Promise<number> {
     const { watch } = this.#options
     const departure = onDeparture(() => this.#attachment.leave())
@@ -113,10 +113,10 @@ export class AttachedTerminal {
       const isUnreported = end === undefined || (end.kind === 'left' && !end.isReported)
       if (!watch && isUnreported) await this.#remove()
     }
-    // Even a shell that ended by itself may have left a mouse or a full screen on: one that was killed, for one.
+    // Even an exited shell may have left mouse or alternate screen modes on, e.g. if it was killed.
     this.#giveBack()
     const { exit, message } = watch ? endingOfWatch(end) : endingOf(end)
-    // Whoever ended it from outside knows; a closed stdout is told by the exit code alone (contract §9).
+    // No message if a signal ended it; a closed stdout is reported by the exit code alone (contract §9).
     if (departure.exit !== undefined) return departure.exit
     if (message !== null) this.#display.say(message)
     return exit
@@ -143,7 +143,7 @@ export class AttachedTerminal {
   #noticed({ kind, message }: TerminalNotice): void {
     this.#note(message)
     this.#watchers.noticed(kind)
-    // While its host was away no change of size came to the program.
+    // Resizes did not reach the program while its host was disconnected.
     if (kind === 'host-back') this.#redraw()
   }
 
@@ -172,7 +172,7 @@ export class AttachedTerminal {
     this.#redraw()
   }
 
-  /** What stood on a full screen was overwritten: the program that drew it does so again when its size changes. */
+  /** Makes a full-screen program redraw by changing its size, because its screen was overwritten. */
   #redraw(): void {
     const { cols, rows } = localSize()
     if (!this.#display.isFullScreen || this.#options.watch || rows < 2) return
@@ -187,7 +187,7 @@ export class AttachedTerminal {
 
   readonly #giveBack = (): void => this.#display.leave()
 
-  /** A watcher sees a terminal of another's size. */
+  /** A watcher sees the size of another terminal. */
   #compareSize(cols: number, rows: number): void {
     const own = localSize()
     if (this.#options.watch && process.stdout.isTTY && (own.cols < cols || own.rows < rows))
@@ -198,7 +198,7 @@ export class AttachedTerminal {
     if (!this.#options.quiet) this.#display.say(message)
   }
 
-  /** Ends a terminal that could not be told so over its own connection. */
+  /** Ends a terminal over REST when its own connection is gone. */
   async #remove(): Promise<void> {
     const { client, sessionId } = this.#options
     const given = AbortSignal.timeout(removeTimeout)
@@ -206,21 +206,21 @@ export class AttachedTerminal {
       .until(given)
       .terminals.remove(sessionId)
       .catch((error: unknown) => {
-        // The server ends it by itself when nobody comes back.
+        // The server ends it anyway if no client returns.
         if (!(error instanceof RsmError) && !given.aborted) throw error
       })
   }
 }
 
-/** A full screen has room for one line of it. */
+/** A full screen has room for one line only. */
 function helpOf({ escape, watch }: AttachedTerminalOptions, isFullScreen: boolean): string[] {
   if (escape === undefined) return []
   const key = shownCharacter(escape)
   if (watch) return [`q, Ctrl-C or ${key}. ends watching`]
   if (isFullScreen) return [`${key}. leaves, ${key}^Z suspends, ${key}${key} is one ${key}`]
   const keys = [
-    ['.', 'leave: end the session, and what runs in it'],
-    ['^Z', 'suspend rsm; fg takes it up again'],
+    ['.', 'leave: end the session and its programs'],
+    ['^Z', 'suspend rsm; fg resumes it'],
     ['?', 'this help'],
     [key, `the character ${key} itself`],
   ] as const

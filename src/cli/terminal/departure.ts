@@ -1,7 +1,7 @@
 import { failureOf, reportFailure, unwritable } from '../command/failure.ts'
 
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const
-/** 128 + SIGPIPE, as of a program whose reader went away. */
+/** 128 + SIGPIPE, as for a program whose reader is gone. */
 const brokenPipe = 141
 
 export interface Departure {
@@ -9,7 +9,7 @@ export interface Departure {
   stop(): void
 }
 
-/** Calls `leave` at a signal that ends this process, or when stdout takes nothing more; a second one ends it at once. */
+/** Calls `leave` on a terminating signal, or when stdout fails; a second one ends the process immediately. */
 export function onDeparture(leave: () => void): Departure {
   let exit: number | undefined
   const depart = (code: number) => {
@@ -19,7 +19,7 @@ export function onDeparture(leave: () => void): Departure {
   }
   const handlers = Object.entries(signals).map(([name, code]) => [name, () => depart(code)] as const)
   for (const [name, handler] of handlers) process.on(name, handler)
-  // Elsewhere a closed stdout ends the process at once, which would leave the session to wait for us.
+  // Other commands exit when stdout closes; here the session would be left waiting.
   const others = process.stdout.listeners('error') as ((error: Error) => void)[]
   for (const listener of others) process.stdout.off('error', listener)
   const closed = (error: NodeJS.ErrnoException) => {

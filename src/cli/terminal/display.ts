@@ -5,20 +5,20 @@ import { localSize } from './term.ts'
 
 const escape = '\u001b'
 
-/** Where a session is shown: its output untouched, and what rsm says beside it. */
+/** Shows a session: its output verbatim, and messages of rsm. */
 export class Display {
   readonly #modes = new TerminalModes()
-  /** Null where a terminal shows it. */
+  /** Null if stdout is a terminal. */
   readonly #endings = process.stdout.isTTY ? null : new LineEndings()
   #isAtLineStart = true
-  /** Whether the terminal is given back for now, or for good. */
+  /** Whether the terminal is released, temporarily or permanently. */
   #isLeft = false
 
   get isFullScreen(): boolean {
     return process.stdout.isTTY && !this.#isLeft && this.#modes.isAlternate
   }
 
-  /** `shown` is called once it was written. */
+  /** `shown` is called once it is written. */
   output(data: string, shown: () => void): void {
     this.#modes.see(data)
     const text = this.#endings === null ? data : this.#endings.write(data)
@@ -27,7 +27,7 @@ export class Display {
     else process.stdout.write(text, () => shown())
   }
 
-  /** A line of rsm's own. A full screen keeps all but its last line, until it is drawn again. */
+  /** Shows a message of rsm. On a full screen it replaces the last line until the next redraw. */
   say(message: string): void {
     const line = `rsm: ${sanitizeLine(message)}`
     if (!process.stderr.isTTY) {
@@ -44,7 +44,7 @@ export class Display {
     this.#isAtLineStart = true
   }
 
-  /** Gives the terminal back as a shell expects it; `enter` takes it again as the session had it. */
+  /** Restores the terminal for a shell; `enter` restores the session's state. */
   leave(): void {
     if (this.#isLeft) return
     this.#isLeft = true

@@ -1,16 +1,16 @@
 import { RsmError } from '../../core/errors.ts'
 
-/** What is asked of rsm itself, and not of the shell. */
+/** Commands for rsm itself. */
 export type Escape = 'leave' | 'help' | 'suspend'
 
-/** What comes of some input, in order: text for the shell, or a word for rsm. */
+/** Parsed input, in order: text for the shell, or a command for rsm. */
 export type Typed = { readonly send: string } | { readonly escape: Escape }
 
 const suspendKey = '\u001a'
 const pasteBegin = '\u001b[200~'
 const pasteEnd = '\u001b[201~'
 
-/** The character that `--escape` names: one character, `^X` for a control character, `none`. */
+/** The character given by `--escape`: one character, `^X` for a control character, `none`. */
 export function escapeCharacter(word: string): string | undefined {
   if (word.toLowerCase() === 'none') return undefined
   if (/^\^[@-_a-z?]$/.test(word))
@@ -28,15 +28,15 @@ export function shownCharacter(character: string): string {
 }
 
 /**
- * Finds the escapes in what is typed, as ssh does: only at the beginning of a line, and twice for the character itself. A
- * paste that the terminal marks as one holds none: text of somebody else must not end a session.
+ * Finds escapes in typed text as ssh does: only at the beginning of a line, twice for the character itself.
+ * Bracketed pastes contain none, because pasted text must not end a session.
  */
 export class EscapeReader {
   readonly #character: string | undefined
   #atLineStart = true
   #isPending = false
   #isPasting = false
-  /** The last characters, as many as a mark of a paste has. */
+  /** Last characters, as many as a paste mark has. */
   #recent = ''
 
   constructor(character: string | undefined) {

@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process'
 interface KeyboardOptions {
   readonly typed: (text: string) => void
   readonly gone: () => void
-  /** Before this process stops, and after it was taken up again. */
+  /** Called before this process stops, and after it continues. */
   readonly suspending: () => void
   readonly resumed: () => void
 }
 
 /**
- * All keys of the terminal, in raw mode until `stop`. However this process ends, except by SIGKILL, the terminal is left as
- * it was found.
+ * All keys of the terminal, in raw mode until `stop`. The terminal is restored however the process ends,
+ * except on SIGKILL.
  */
 export class Keyboard {
   readonly #options: KeyboardOptions
@@ -23,16 +23,16 @@ export class Keyboard {
   start(): void {
     const { stdin } = process
     this.#takeOver()
-    // Its decoder keeps what is no whole character yet.
+    // The decoder buffers incomplete characters.
     stdin.setEncoding('utf8')
     stdin.on('data', this.#options.typed)
     stdin.on('end', this.#options.gone)
     stdin.on('error', this.#options.gone)
-    // One that was stopped before lets nothing through by itself.
+    // A stdin that was paused before does not resume on its own.
     stdin.ref()
     stdin.resume()
     process.on('exit', this.#restore)
-    // Before the fault is printed, which would run down the screen like stairs.
+    // Before the error is printed, whose lines would be staggered in raw mode.
     process.on('uncaughtExceptionMonitor', this.#restore)
     this.#heedStops()
   }
@@ -58,19 +58,19 @@ export class Keyboard {
     process.stdin.resume()
   }
 
-  /** Stops this process and what it shares its job with, as Ctrl-Z does elsewhere; returns when it is taken up again. */
+  /** Stops the process group, as Ctrl-Z does; returns when it continues. */
   readonly suspend = (): void => {
     this.#options.suspending()
     this.#restore()
     this.#ignoreStops()
-    // Where nobody could take it up again the system does not stop it, and it goes on at once.
+    // The system ignores the stop for an orphaned process group, so execution continues at once.
     process.kill(0, 'SIGTSTP')
     this.#heedStops()
     this.#continued()
   }
 
   readonly #continued = (): void => {
-    // Whoever had the terminal meanwhile may have set it anew behind our back.
+    // The shell may have changed the terminal's settings meanwhile.
     this.#restore()
     this.#takeOver()
     this.#options.resumed()
@@ -89,8 +89,8 @@ export class Keyboard {
   #takeOver(): void {
     process.stdin.setRawMode(true)
     this.#isRaw = true
-    // Node leaves the output cooked: a line feed would become two characters, and full screens fall apart. Where the
-    // output goes elsewhere, as into tee, it has lines of its own, and comes back to a terminal that has to make them.
+    // Node leaves output processing on: line feeds would become CR LF and break full screens. If stdout goes
+    // elsewhere, as into tee, output that returns to the terminal needs it.
     if (process.stdout.isTTY) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] })
   }
 
@@ -103,7 +103,7 @@ export class Keyboard {
 
 export type PlayerKey = 'pause' | 'step' | 'quit'
 
-/** The keys in what a terminal sent; its answers to questions in the output begin with an escape, and are none. */
+/** Keys in terminal input; the terminal's answers to queries start with an escape and are ignored. */
 export function playerKeysOf(text: string): PlayerKey[] {
   if (text.startsWith('\u001b')) return []
   return Array.from(text).flatMap((key): PlayerKey[] => {

@@ -1,8 +1,8 @@
 const escape = '\u001b'
 
 /**
- * Private modes (DECSET) that make a terminal unfit for a shell when they stay, with the state in which a shell expects
- * them: cursor keys, wrapping, mouse, shown cursor, alternate screen, focus, bracketed paste, synchronised updates.
+ * Private modes (DECSET) that disturb a shell if left on, with the state a shell expects: cursor keys,
+ * wrapping, mouse, visible cursor, alternate screen, focus, bracketed paste, synchronized output.
  */
 const expectedModes = new Map<number, boolean>([
   ...[1, 9, 47, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1047, 1049, 2004, 2026].map(
@@ -13,25 +13,28 @@ const expectedModes = new Map<number, boolean>([
 ])
 const alternateScreens = ['?47', '?1047', '?1049']
 
-/** DECSET and DECRST, the key encodings of xterm and kitty, keypad, RIS. Built from text: the source holds no control character. */
+/**
+ * DECSET and DECRST, key encodings of xterm and kitty, keypad, RIS. Built from text, so that the source
+ * contains no control character.
+ */
 const sequences = new RegExp(
   `${escape}(?:\\[(?:\\?(?<modes>[\\d;]+)(?<set>[hl])|>4(?:;(?<keys>\\d*))?m|(?<kitty>[<>])(?<number>\\d*)u)|(?<pad>[=>])|(?<reset>c))`,
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[?<>]?[\\d;]*)?$`)
-/** A sequence that is torn is put together again up to so many characters: far more than any program sends. */
+/** Characters up to which a split sequence is joined; far more than programs send. */
 const longestTorn = 1024
-/** Encodings of keys that are kept: terminals, too, let go of the oldest beyond a bound of theirs. */
+/** Key encodings kept; terminals also drop the oldest above a limit. */
 const mostEncodings = 16
 
 /**
- * What the programs of a session have changed in the terminal, so that it can be undone when they no longer can. The output is a
- * host's: it is scanned once, and what is kept is bounded.
+ * Tracks terminal modes changed by the programs of a session, to undo them afterwards. Output comes from a
+ * host, so it is scanned once and the state is bounded.
  */
 export class TerminalModes {
-  /** What was changed, in that order: the sequence that did it and the one that undoes it. */
+  /** Changes in order: the sequence that made each, and the one that undoes it. */
   readonly #changes = new Map<string, { readonly redo: string; readonly undo: string }>()
-  /** The encodings that are in force, the newest last, by their names among the changes. */
+  /** Names of the active encodings among the changes, newest last. */
   #encodings: string[] = []
   #pushed = 0
   #rest = ''
@@ -55,7 +58,7 @@ export class TerminalModes {
     this.#rest = unfinished.exec(text.slice(-longestTorn))?.[0] ?? ''
   }
 
-  /** Makes the terminal fit for a shell; nothing where nothing has to be undone. */
+  /** Sequence that restores the terminal for a shell; empty if nothing was changed. */
   undo(): string {
     const steps = [...this.#changes.values()].reverse().map(({ undo }) => undo)
     return steps.length === 0 ? '' : `${steps.join('')}${escape}[0m`
@@ -72,7 +75,7 @@ export class TerminalModes {
     this.#note(`?${mode}`, isSet !== expected, isSet ? on : off, expected ? on : off)
   }
 
-  /** The numbers are a host's, of any length: what is kept of them is written again, and short. */
+  /** Numbers from a host may be of any length, so they are clamped and rewritten. */
   #keys(level: number): void {
     this.#note('keys', level !== 0, `${escape}[>4;${Math.min(level, 9)}m`, `${escape}[>4m`)
   }

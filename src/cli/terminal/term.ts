@@ -8,24 +8,24 @@ interface Size {
   readonly rows: number
 }
 
-/** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
+/** TERM for the remote side: `dumb` for a file or pipe, so that programs do not colour it. */
 export function termOf(env: NodeJS.ProcessEnv): string | undefined {
   if (!process.stdout.isTTY) return 'dumb'
   const term = env['TERM'] ?? ''
   return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(term) ? term : undefined
 }
 
-/** Whether the terminal here says that it shows 24-bit colours. */
+/** Whether the local terminal reports 24-bit colour. */
 export function hasTrueColor(env: NodeJS.ProcessEnv): boolean {
   return process.stdout.isTTY && ['truecolor', '24bit'].includes(env['COLORTERM'] ?? '')
 }
 
-/** Size of the terminal that shows the output, else of COLUMNS and LINES, else 80×24. */
+/** Size of the terminal, or of COLUMNS and LINES, or 80×24. */
 export function localSize(env: NodeJS.ProcessEnv = process.env): Size {
   for (const stream of [process.stdout, process.stderr]) {
     if (!stream.isTTY) continue
     const [cols, rows] = stream.getWindowSize()
-    // A terminal that knows no size says 0×0.
+    // A terminal without a known size reports 0×0.
     if (cols > 0 && rows > 0) return { cols: bounded(cols), rows: bounded(rows) }
   }
   const number = (name: string, instead: number) => {
@@ -37,7 +37,7 @@ export function localSize(env: NodeJS.ProcessEnv = process.env): Size {
 
 const bounded = (count: number) => Math.min(largestScreen, Math.max(1, count))
 
-/** Creates a session, without `trueColor` where an older server refuses it. */
+/** Creates a session; retries without `trueColor` if an older server refuses it. */
 export async function withKnownColour<T>(
   input: TerminalCreate,
   create: (input: TerminalCreate) => Promise<T>,

@@ -1,16 +1,16 @@
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 
-/** What the user has been told about watchers: every watcher is announced, however often the connection is cut. */
+/** Tracks which watchers the user knows of, so that each is announced despite reconnects. */
 export class WatcherNotices {
-  /** The names, or null where a notice has changed them since. */
+  /** Known names; null after a notice changed them. */
   #known: string | null = ''
 
-  /** A change was told as it happened. */
+  /** A notice announced a change. */
   noticed(kind: TerminalNotice['kind']): void {
     if (kind === 'watched' || kind === 'unwatched') this.#known = null
   }
 
-  /** How it stands at an attachment, as a sentence; null where that is known already. */
+  /** Sentence about the watchers after attaching; null if already known. */
   attached(watchers: readonly string[]): string | null {
     const names = [...watchers].sort().join(', ')
     if (names === this.#known) return null

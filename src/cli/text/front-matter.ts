@@ -7,14 +7,14 @@ import {
 } from '../../core/scripts/front-matter.ts'
 import { sanitizeLine, shellWord } from './sanitize.ts'
 
-/** How many faults a message names; the others are counted. */
+/** Faults listed in a message; the rest is counted. */
 const maxReported = 5
 const exampleHint =
   'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
 
 /**
- * Reads the front matter of a script (docs/use/scripts.md). Errors: `usage` with line and column of everything that can't be read.
- * `notice` hears of a line that stands too far down to be read.
+ * Reads the front matter of a script (docs/use/scripts.md). Errors: `usage` with line and column of each
+ * fault. `notice` is called for a line that is too far down to be read.
  */
 export function readFrontMatter(
   text: string,
@@ -24,7 +24,7 @@ export function readFrontMatter(
   const { matter, faults, late } = parseFrontMatter(text)
   if (faults.length > 0) throw new RsmError('usage', tellFaults(what, faults), { hint: exampleHint })
   if (late !== null)
-    notice(`${what}, line ${late}: # rsm: is read only in the comments above the first command; not here`)
+    notice(`${what}, line ${late}: # rsm: is read only in the comments above the first command`)
   return matter
 }
 
@@ -36,7 +36,7 @@ export function tellFaults(what: string, faults: readonly FrontMatterFault[]): s
   return `${what}, ${reported.join('; ')}`
 }
 
-/** What to type to run a stored script: `rsm scripts run deploy -w HOST -p VERSION=VALUE [-p KEEP=3]`. */
+/** Command that runs a stored script: `rsm scripts run deploy -w HOST -p VERSION=VALUE [-p KEEP=3]`. */
 export function usageLine(name: string, params: readonly DeclaredParam[]): string {
   const options = params.map((param) => {
     const option = paramOption(param, shellWord(sanitizeLine(param.default ?? 'VALUE')))
@@ -45,7 +45,7 @@ export function usageLine(name: string, params: readonly DeclaredParam[]): strin
   return ['rsm scripts run', shellWord(name), '-w HOST', ...options].join(' ')
 }
 
-/** How a value is given: secrets never as an argument, which all users of the machine can read. */
+/** Option for a value. Secrets are never arguments, which all users of the machine can read. */
 export function paramOption({ name, secret }: Pick<DeclaredParam, 'name' | 'secret'>, value: string): string {
   return secret ? `--secret-param ${name}` : `-p ${name}=${value}`
 }

@@ -1,8 +1,8 @@
 const escape = '\u001b'
 
 /**
- * Control sequences: CSI, the string kinds (OSC, DCS, SOS, PM, APC) with their terminator, two-byte escapes, and their
- * eight-bit forms. Built from text so that the source holds no control character.
+ * Control sequences: CSI, string types (OSC, DCS, SOS, PM, APC) with their terminator, two-byte escapes, and
+ * 8-bit forms. Built from text, so that the source contains no control character.
  */
 const sequences = new RegExp(
   [
@@ -13,13 +13,17 @@ const sequences = new RegExp(
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
-/** All of Cc but tab and line feed; as plain ranges, for `\p{Cc}` is slower by far and every byte of output is looked at. */
+/**
+ * All of Cc except tab and line feed; as ranges, because `\p{Cc}` is much slower and all output is scanned.
+ */
 const cc = `${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}`
-/** Marks that turn the direction of what follows, other hosts' names and our own words included (U+202A…, U+2066…). */
+/**
+ * Marks that reverse the following text, including other hosts' names and our own words (U+202A…, U+2066…).
+ */
 const bidi = `${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}`
 const controls = new RegExp(`[${cc}${bidi}]`, 'g')
 
-/** The styles of `paint` (screen.ts): they command nothing. */
+/** The styles of `paint` (screen.ts), which are harmless. */
 const styles = new RegExp(`(${escape}\\[(?:[12]|22|3[1-3]|39)m)`)
 
 /** Control characters that JSON leaves unescaped: DEL, C1, and bidi marks (U+202A…, U+2066…). */
@@ -30,15 +34,15 @@ function range(from: number, to: number): string {
 }
 
 /**
- * Text of a host without control sequences (contract §9): it can neither move the cursor, nor forge another host's line, nor
- * turn a line around.
+ * Removes control sequences from a host's text (contract §9), so that it cannot move the cursor, forge
+ * another host's line, or reverse a line.
  */
 export function sanitize(text: string): string {
   // Almost every line is clean: one scan instead of a rewrite.
   return text.search(controls) === -1 ? text : text.replace(sequences, '').replace(controls, '')
 }
 
-/** As `sanitize`, for text that rsm itself has painted. */
+/** As `sanitize`, for text painted by rsm itself. */
 export function sanitizePainted(text: string): string {
   if (text.search(controls) === -1) return text
   return text
@@ -47,24 +51,24 @@ export function sanitizePainted(text: string): string {
     .join('')
 }
 
-/** One line: line breaks become spaces, so that data can't fake a second row. */
+/** One line: line breaks become spaces, so that data cannot fake another row. */
 export function sanitizeLine(text: string): string {
   return sanitize(text.replace(/[\r\n\t]+/g, ' '))
 }
 
-/** The text without a control sequence at its end whose rest is still to come. */
+/** Text without an incomplete control sequence at its end. */
 export function wholeSequences(text: string): string {
   return text.replace(unfinished, '')
 }
 
-/** JSON for programs, which may yet be read on a terminal. Parses to the same data. */
+/** JSON for programs that is also safe on a terminal. Parses to the same data. */
 export function jsonText(data: unknown, indent?: number): string {
   return JSON.stringify(data, undefined, indent).replace(obeyed, unicodeEscape)
 }
 
 const unicodeEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** A word as a shell takes it for one, quoted where it has to be: for lines that people copy. */
+/** Quotes a word for a shell if necessary, for lines that people copy. */
 export function shellWord(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

@@ -17,13 +17,13 @@ const stateTones: Readonly<Record<string, Tone>> = {
   ONLINE: 'green',
 }
 
-/** Whether line drawing and `…` may be used: ASCII where the locale is not UTF-8 (contract §9). */
+/** Whether line drawing and `…` may be used: ASCII in locales without UTF-8 (contract §9). */
 export function isUtf8(env: NodeJS.ProcessEnv = process.env): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || ''
   return /utf-?8/i.test(locale)
 }
 
-/** A text that was cut elsewhere, with a mark that may be used here. */
+/** Replaces the ellipsis of text cut elsewhere if this terminal cannot show it. */
 export function withOwnMark(text: string): string {
   return isUtf8() ? text : text.replace(/\u2026$/, '...')
 }
@@ -31,22 +31,22 @@ export function withOwnMark(text: string): string {
 /** An empty NO_COLOR counts as absent (no-color.org). */
 export const isColorless = () => (process.env['NO_COLOR'] ?? '') !== ''
 
-/** Colours a text for a stream that is a terminal and wants colour. */
+/** Colours text for a terminal that wants colour. */
 export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = process.stdout): string {
   const plain = stream.isTTY !== true || isColorless() || process.env['TERM'] === 'dumb'
-  // Node would look at stdout, and take an empty NO_COLOR as set.
+  // Without validation, because Node would check stdout and treat an empty NO_COLOR as set.
   return plain ? text : styleText(tone, text, { validateStream: false })
 }
 
-/** How wide a stream is for people; undefined for programs, and for a terminal that does not tell. */
+/** Width of a terminal; undefined for other streams and if unknown. */
 export function columnsOf(stream: { isTTY?: boolean; columns?: number }): number | undefined {
   return stream.isTTY === true ? stream.columns || undefined : undefined
 }
 
-/** Whether people watch stderr: spinners, progress and hints are for them only (contract §9). */
+/** Whether a person watches stderr: spinners, progress and hints are for people only (contract §9). */
 export function isWatched(): boolean {
   return process.stderr.isTTY && (process.env['CI'] ?? '') === ''
 }
 
-/** The colour of the state of a host, task, result or audit entry; undefined for states that are under way. */
+/** Colour for the state of a host, task, result or audit entry; undefined for states in progress. */
 export const toneOf = (state: string): Tone | undefined => stateTones[state]

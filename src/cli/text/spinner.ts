@@ -1,17 +1,17 @@
 import { columnsOf, isUtf8, isWatched } from './screen.ts'
 
 /**
- * Shows on a terminal that the command waits; writes nothing elsewhere. Stops when the work ends or fails. The work may report
- * its progress.
+ * Shows a spinner on a terminal until the work ends or fails; writes nothing elsewhere. The work may report
+ * progress.
  */
 export async function withSpinner<T>(
   text: string,
   work: (say: (text: string) => void) => Promise<T>,
 ): Promise<T> {
-  // ora clears lines without end where the terminal does not tell its width.
+  // ora clears lines endlessly if the terminal width is unknown.
   if (!isWatched() || columnsOf(process.stderr) === undefined) return work(() => {})
   const { default: ora } = await import('ora')
-  // Ctrl-C belongs to the command, which knows what to cancel.
+  // Ctrl-C is left to the command, which knows what to cancel.
   const frames = isUtf8() ? {} : { spinner: 'line' as const }
   const spinner = ora({ text, stream: process.stderr, discardStdin: false, ...frames }).start()
   try {

@@ -7,33 +7,35 @@ import { wrapWords } from './wrap.ts'
 export interface Column<Row> {
   readonly heading: string
   readonly value: (row: Row) => string | number | null
-  /** Identifies the row: on a narrow terminal the other columns give way first. */
+  /** Identifies the row: on a narrow terminal, other columns shrink first. */
   readonly essential?: boolean
-  /** Left out rather than cut: a part of it says nothing. */
+  /** Dropped instead of cut, because a part is meaningless. */
   readonly uncut?: boolean
-  /** The same in fewer characters, for where the rows don't fit otherwise. */
+  /** A shorter value, for when rows do not fit. */
   readonly short?: (row: Row) => string | number | null
-  /** Left out where the rows don't fit without being cut. */
+  /** Dropped if rows do not fit without being cut. */
   readonly spare?: boolean
-  /** The colour of its text, where there are colours. */
+  /** Colour of its text, if colours are used. */
   readonly tone?: (row: Row) => Tone | undefined
-  /** In still fewer characters, before a column is left out. */
+  /** An even shorter value, tried before columns are dropped. */
   readonly shortest?: (row: Row) => string | number | null
-  /** Goes on below where it does not fit, instead of being cut: for the last column. */
+  /** Wraps instead of being cut: for the last column. */
   readonly wrap?: boolean
 }
 
-/** No column is cut below this many columns of the terminal. */
+/** Columns that remain of a cut column at least. */
 const narrowest = 6
 const gap = 2
-/** The text of a field is not wrapped to fewer columns than this. */
+/** Columns that remain for a field's text at least. */
 const narrowestText = 20
-/** One column wide in every measure, also that of cli-table3. No text that is passed on unchanged contains it. */
+/**
+ * One column wide by any measure, including cli-table3's. Text that is passed on unchanged never contains it.
+ */
 const standIn = '\ue000'
 const standIns = /\ue000+/g
 const isPlain = (text: string) => /^[ -~]*$/.test(text)
 
-/** Cuts the widest of the columns that may be cut, one character at a time, until the row fits. */
+/** Shrinks the widest columns that may be cut, one character at a time, until the row fits. */
 function fit(widths: readonly number[], width: number, mayCut: (at: number) => boolean): number[] {
   const fitted = [...widths]
   let over = fitted.reduce((sum, each) => sum + each + gap, -gap) - width
@@ -67,7 +69,7 @@ const totalOf = (laid: readonly { readonly width: number }[]) =>
   laid.reduce((sum, each) => sum + each.width + gap, -gap)
 
 /**
- * Drops columns without `essential`, the rightmost first, until the rest fits once it is cut as far as allowed. Keeps the first
+ * Drops columns without `essential`, rightmost first, until the rest fits after cutting. Keeps the first
  * column.
  */
 function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
@@ -82,17 +84,20 @@ function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly L
   )
 }
 
-/** The last column, often a text of any length, gives way down to this before the others are shortened. */
+/** Columns to which the last column, often a long text, shrinks before others are shortened. */
 const narrowestLast = 40
 
-/** Whether the rows fit once the last column is cut. */
+/** Whether rows fit after cutting the last column. */
 function fitsCut<Row>(laid: readonly Laid<Row>[], width: number): boolean {
   const last = laid.at(-1)
   const isCut = last && last.column.essential !== true && last.column.uncut !== true
   return totalOf(laid) - (isCut ? Math.max(0, last.width - narrowestLast) : 0) <= width
 }
 
-/** Tries full values, then short ones, then leaves out spare columns, then tries the shortest values, then drops columns. */
+/**
+ * Tries full values, then short ones, then without spare columns, then the shortest values, then drops
+ * columns.
+ */
 function roomFor<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -110,7 +115,7 @@ function roomFor<Row>(
   return withoutLast(shortest, width)
 }
 
-/** How many columns, counted from the left, fit on the terminal uncut; at least `least`. */
+/** Number of columns from the left that fit on the terminal uncut; at least `least`. */
 export function columnsThatFit<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -124,15 +129,15 @@ export function columnsThatFit<Row>(
   return count
 }
 
-/** The text in at most `width` columns, with a mark where something is missing. */
+/** Cuts text to `width` columns, with a mark. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   return beginningOf(text, width - 1) + (isUtf8() ? '\u2026' : '~')
 }
 
 /**
- * Rows under headings, without borders. On a terminal it is made to fit; elsewhere nothing is cut, so that programs read
- * whole values. Data of hosts loses its control sequences.
+ * Rows under headings, without borders. Fits a terminal; elsewhere nothing is cut, so that programs read
+ * whole values. Control sequences are removed.
  */
 export function renderTable<Row>(
   rows: readonly Row[],
@@ -157,7 +162,7 @@ export function renderTable<Row>(
     chars: { ...none, ...noneElse, right: '', 'right-mid': '', middle: ' '.repeat(gap) },
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
   })
-  // cli-table3 takes joined and combining characters for wider than they are: it lays out stand-ins of the right width.
+  // cli-table3 overestimates joined and combining characters, so it lays out stand-ins of the right width.
   const foreign: string[] = []
   const standInFor = (shown: string) => {
     if (isPlain(shown)) return shown
@@ -184,7 +189,7 @@ export function renderTable<Row>(
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')
 }
 
-/** One record, a line for each field, wrapped at its words on a terminal; those that are `warned` of stand out. */
+/** One record, a line per field, wrapped on a terminal; fields in `warned` are highlighted. */
 export function renderFields(
   fields: Record<string, string | number | boolean | null>,
   warned: readonly string[] = [],

@@ -14,7 +14,7 @@ export function showTime(iso: string | null, utc: boolean): string {
   return `${day} ${time}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`
 }
 
-/** A sentence of a server or an agent with its times as people here read them. */
+/** Converts the times in a sentence of a server or agent to local time. */
 export function withLocalTimes(sentence: string): string {
   return sentence.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (iso) => {
     const shown = showTime(iso, false)
@@ -23,7 +23,7 @@ export function withLocalTimes(sentence: string): string {
 }
 
 const dayMs = 24 * 3600_000
-/** Days that are counted; what is older is a date. */
+/** Days up to which an age is shown instead of a date. */
 const countedDays = 99
 
 /** As `showTime` in at most 10 characters: `16:40:57` today, `3d ago` before. */
@@ -38,7 +38,7 @@ export function showShortTime(iso: string | null, utc: boolean, now: Date = new 
   return days > 0 && days <= countedDays ? `${days}d ago` : day
 }
 
-/** A column of times, short where the rows do not fit; for `null` a dash, and `text` may stand in for a time. */
+/** A column of times, shortened if rows do not fit; a dash for `null`; `text` may replace a time. */
 export function timeColumn<Row>(
   heading: string,
   at: (row: Row) => string | null,

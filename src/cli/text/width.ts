@@ -1,16 +1,19 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
 const plain = /^[ -~]*$/
-/** Characters of no width: a terminal draws nothing, or draws onto the character before. Hangul vowels and finals are such. */
+/**
+ * Zero-width characters, including Hangul vowels and finals: a terminal draws nothing, or onto the previous
+ * character.
+ */
 const invisible = /^[\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}\p{Cc}\p{Cf}\u1160-\u11ff]$/u
-/** An emoji, or a character that a variation selector turns into one. Joined emoji are drawn as one picture. */
+/** An emoji, or a character that a variation selector turns into one. Joined emoji are drawn as one. */
 const emoji = /[\p{Emoji_Presentation}\ufe0f]/u
-/** Marks, embeddings, overrides and isolates: they would turn round what other cells of the line show (UAX 9). */
+/** Marks, embeddings, overrides and isolates, which would reorder other cells of the line (UAX 9). */
 const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 let segmenter: Intl.Segmenter | undefined
 
-/** What people see as one character, be it one code point or seven joined ones. */
+/** Graphemes: characters as people see them, of one or several code points. */
 function* graphemes(text: string): Generator<string> {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   for (const { segment } of segmenter.segment(text)) yield segment
@@ -19,13 +22,13 @@ function* graphemes(text: string): Generator<string> {
 function graphemeWidth(grapheme: string): number {
   if (emoji.test(grapheme)) return 2
   let width = 0
-  // Where a grapheme has several letters, as in Devanagari, terminals draw each in a column of its own.
+  // Terminals draw each letter of a grapheme, as in Devanagari, in its own column.
   for (const character of grapheme)
     if (!invisible.test(character)) width += eastAsianWidth(character.codePointAt(0) ?? 0)
   return width
 }
 
-/** Columns that a terminal needs for one line of text without control sequences. */
+/** Columns that a terminal needs for a line of text without control sequences. */
 export function widthOf(text: string): number {
   if (plain.test(text)) return text.length
   let width = 0
@@ -33,7 +36,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** The longest beginning that needs at most `width` columns; no grapheme is cut in two. */
+/** The longest prefix of at most `width` columns, without splitting a grapheme. */
 export function beginningOf(text: string, width: number): string {
   if (plain.test(text)) return text.slice(0, Math.max(0, width))
   let end = 0

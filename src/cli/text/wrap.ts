@@ -1,15 +1,15 @@
 import { widthOf } from './width.ts'
 
-/** How far a command stands in from the prose around it. */
+/** Indentation of commands within prose. */
 const commandIndent = '  '
 
-/** Programs that are named to be typed with what follows them. */
+/** Programs whose following words form a command. */
 const program = /^[("]*(?:rsm|node|sudo|chmod|chown|kill|openssl)$/
-/** Where a command in a sentence ends: at punctuation, or at a word that no command contains. */
+/** End of a command in a sentence: punctuation, or a word that no command contains. */
 const closing = /[,;:)]$/
 const conjunctions = new Set(['and', 'or', 'then', 'to', 'names', 'prints', 'with'])
 
-/** The words of a sentence; a command that is to be copied, and what stands between backticks, is one. */
+/** Splits a sentence into words; a command, or text between backticks, is one unit. */
 function unbroken(text: string): string[] {
   const words = text.split(' ')
   const parts: string[] = []
@@ -29,14 +29,13 @@ function unbroken(text: string): string[] {
 }
 
 /**
- * Breaks a sentence into lines of at most `width` columns at its spaces, but never inside a command: a command that is
- * wider stands alone.
+ * Wraps a sentence to at most `width` columns, never inside a command: a longer command gets its own line.
  */
 export function wrapSentence(text: string, width: number): string[] {
   return filled(unbroken(text), width)
 }
 
-/** A line broken at its blanks into lines of at most `width` columns; a word that is longer stands alone, whole. */
+/** Wraps a line to at most `width` columns; a longer word gets its own line. */
 export function wrapWords(text: string, width: number | undefined): string[] {
   if (width === undefined || widthOf(text) <= width) return [text]
   return filled(text.split(' '), width)
@@ -57,8 +56,8 @@ function filled(parts: readonly string[], width: number): string[] {
 }
 
 /**
- * Prose in which commands to copy stand between backticks, without these: one line where it fits, else the prose wrapped
- * and each command unbroken on a line of its own.
+ * Formats prose with commands between backticks, which are removed: one line if it fits, or else wrapped
+ * prose with each command on its own line.
  */
 export function wrapAdvice(text: string, width: number | undefined): string[] {
   const plain = text.replaceAll('`', '')
