@@ -112,7 +112,7 @@ const copies: Case[] = [
   ['cp src web1:/x', 2, /^rsm: src is a directory\n.*-r/],
   ['cp /dev/null web1:/x', 2, /^rsm: cannot read \/dev\/null: it is not a regular file/],
   ['cp - web1:/srv/', 2, /stdin has no name/],
-  ['cp - package.json web1:/srv', 2, /stdin is copied alone/],
+  ['cp - package.json web1:/srv', 2, /stdin cannot be copied together/],
   ['cp -r src web1:/x --diff', 2, /--diff takes one file only/],
   ['cp package.json web1:/x --mode 999', 2, /--mode takes an octal number of 3 or 4 digits, not 999/],
   ['cp package.json web1:/x --owner a:b:c', 2, /--owner takes USER, USER:GROUP or :GROUP/],

@@ -50,7 +50,7 @@ test('events says each change in a line, without control sequences, and Ctrl-C e
       '',
     ].join('\n'),
   )
-  t.is(ran.stderr, 'rsm: what was missed is not known: the server was restarted\n')
+  t.is(ran.stderr, 'rsm: events may be missing: the server was restarted\n')
 })
 
 test('events --json is one event a line, with its id; --type and --after go to the server', async (t) => {

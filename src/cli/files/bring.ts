@@ -8,23 +8,23 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { fileNameOf } from '../output/outdir.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** Entries of the trees of one copy, shared by its hosts; a host may always have `leastShare`. */
+/** Entries of all trees of one copy, shared by its hosts; each host may have at least `leastShare`. */
 const mostEntries = 1_000_000
 const leastShare = 10_000
 
-/** Entries that the tree of one of `hostCount` hosts may have: a host must not use up the inodes of the machine that copies. */
+/** Entries per tree for `hostCount` hosts, so that a host cannot use up the inodes of the local machine. */
 export const shareOfEntries = (hostCount: number): number =>
   Math.max(leastShare, Math.floor(mostEntries / hostCount))
 
-/** Where what comes from hosts goes to: a directory with one for each of them, or one file of one host. */
+/** Local destination: a directory with one subdirectory per host, or one file of one host. */
 export interface Destination {
   readonly target: string
   readonly isFile: boolean
-  /** Directories that were made for it. */
+  /** Directories created for it. */
   readonly made?: readonly string[]
 }
 
-/** Errors: `usage`, where it can't be done. */
+/** Errors: `usage` with the reason. */
 function within<T>(directory: string, work: () => T): T {
   try {
     return work()
@@ -35,7 +35,10 @@ function within<T>(directory: string, work: () => T): T {
 
 const make = (directory: string): string[] => within(directory, () => makeDirectory(directory))
 
-/** One file of one host takes the name that is not one of a directory, as with scp. Errors: `usage`. */
+/**
+ * A single file of one host takes the target's name, unless that is a directory, as with scp. Errors:
+ * `usage`.
+ */
 export function destinationOf(target: string, kind: Fetch['kind'], hostCount: number): Destination {
   const found = within(dirname(target), () => statSync(target, { throwIfNoEntry: false }))
   const isDirectory = found?.isDirectory() === true
@@ -47,11 +50,11 @@ export function destinationOf(target: string, kind: Fetch['kind'], hostCount: nu
   return { target, isFile, made: make(isFile ? dirname(target) : target) }
 }
 
-/** What has come from a host; `error`: what is to be said of it all the same. */
+/** A fetched file or tree; `error` is reported although the fetch succeeded. */
 interface Come {
   readonly hostId: number
   readonly hostname: string
-  /** Where it is there: whatever a server says, its last name leads out of no directory. */
+  /** Path on the host. Its base name cannot leave a directory, whatever the server sends. */
   readonly path: string
   readonly error: string | null
 }
@@ -59,7 +62,9 @@ interface Come {
 const placeOf = ({ target, isFile }: Destination, { hostname, path }: Come): string =>
   isFile ? target : join(target, fileNameOf(hostname), basename(normalize(`/${path}`)))
 
-/** Brings what a task has fetched from these hosts to its places here, and says where. Errors: `usage` where one of them can't be written. */
+/**
+ * Downloads fetched files to their destinations, and reports each. Errors: `usage` if one cannot be written.
+ */
 export async function bring(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,
@@ -86,7 +91,7 @@ export async function bring(
       command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${notes.join('')}`)
     } catch (fault) {
       removeEmpty(made)
-      // One place that can't be written keeps nobody else's file away.
+      // An unwritable place must not keep the files of other hosts away.
       if (!(fault instanceof RsmError) || fault.code !== 'usage') throw fault
       unwritable ??= fault
     }

@@ -5,10 +5,10 @@ import { writtenPathFault } from '../../core/tasks/remote-path.ts'
 import { type CopyFlags, type CopyHow, parseMode, parseOwner } from '../flags/copy.ts'
 import { given, ifGiven } from '../flags/given.ts'
 
-/** Bytes of a text whose changes are shown (contract §13). */
+/** Largest text whose differences are shown, in bytes (contract §13). */
 const longestDiff = 1024 * 1024
 
-/** A place on hosts; `selector` is empty where options say which. */
+/** A path on hosts; `selector` is empty if options select the hosts. */
 interface RemotePath {
   readonly selector: string
   readonly path: string
@@ -24,7 +24,7 @@ export interface FromHosts {
   readonly target: string
 }
 
-/** Reads the arguments of `cp`. Errors: `usage`. */
+/** Parses the arguments of `cp`. Errors: `usage`. */
 export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   const target = words.at(-1) ?? ''
   const sources = words.slice(0, -1)
@@ -54,7 +54,10 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   })
 }
 
-/** An argument of `cp`: on hosts where it holds `:/` with no `/` before it, else local (contract §13). Errors: `usage`. */
+/**
+ * Parses an argument of `cp`: remote if it contains `:/` with no `/` before, else undefined (contract §13).
+ * Errors: `usage`.
+ */
 function remoteOf(argument: string): RemotePath | undefined {
   const slash = argument.indexOf('/')
   const before = slash === -1 ? argument : argument.slice(0, slash)
@@ -73,21 +76,21 @@ export function checkPath(field: string, path: string, kind: Copy['kind']): void
   if (message !== null) throw invalid([{ field, message }])
 }
 
-/** The own name of something local; empty where only what is in it is meant. */
+/** Base name of a local path; empty if only the content is meant. */
 export const nameOf = (source: string): string =>
   source.endsWith('/') || /^(?:.*\/)?\.{1,2}$/.test(source) ? '' : basename(source)
 
-/** The path of a copy on hosts; one into a directory keeps its own name. Errors: `invalid`, `usage`. */
+/** Remote path of a copy; a copy into a directory keeps its own name. Errors: `invalid`, `usage`. */
 export function pathOnHosts(path: string, source: string, kind: Copy['kind']): string {
   if (path.endsWith('/') && source === '-')
     throw new RsmError('usage', `${path} is a directory, and stdin has no name: add the name of the file`)
-  // A percent sign in the path of a copy stands for something.
+  // A percent sign in the path of a copy is special.
   const whole = path.endsWith('/') ? path + nameOf(source).replaceAll('%', '%%') : path
   checkPath('copy.path', whole, kind)
   return whole
 }
 
-/** What the options say of a copy. Errors: `usage`. */
+/** Parses the options of a copy. Errors: `usage`. */
 export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
   const { backup, diff, secret } = flags
   if (diff && secret)
@@ -100,7 +103,7 @@ export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | '
   }
 }
 
-/** Refuses options that have no effect in this direction, because the user relies on them. Errors: `usage`. */
+/** Refuses options without effect in this direction, because the user relies on them. Errors: `usage`. */
 export function refuseOptions(
   flags: Partial<CopyFlags>,
   names: readonly (keyof CopyFlags)[],
@@ -110,7 +113,7 @@ export function refuseOptions(
   if (useless !== undefined) throw new RsmError('usage', `--${useless} is for copies ${direction} hosts`)
 }
 
-/** Fails before a large file is uploaded for nothing. Errors: `usage`. */
+/** Fails before uploading a large file. Errors: `usage`. */
 export function refuseLongDiff(name: string, size: number | null): void {
   if (size !== null && size > longestDiff)
     throw new RsmError('usage', `--diff is for text up to 1 MiB, and ${name} has ${size} bytes`, {

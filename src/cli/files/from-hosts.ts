@@ -12,7 +12,7 @@ import type { Transfer } from '../task/runnable.ts'
 import { bring, type Destination, destinationOf } from './bring.ts'
 import { checkPath, type FromHosts, refuseOptions } from './copy-order.ts'
 
-/** What `cp` does with a path on hosts. Errors: `usage`, `invalid`. */
+/** `cp` from hosts. Errors: `usage`, `invalid`. */
 export function fromHosts(
   command: BaseCommand,
   client: () => Promise<Client>,
@@ -48,8 +48,8 @@ export function fromHosts(
     },
     received: async ({ taskId, results }: Task) => {
       if (destination.isFile && results.length > 1)
-        throw new RsmError('usage', `${results.length} hosts have one file each, and ${target} is one only`, {
-          hint: `${target}/ is a directory`,
+        throw new RsmError('usage', `${results.length} hosts cannot be copied to one file: ${target}`, {
+          hint: `for a directory: ${target}/`,
         })
       const come = results
         .filter(({ status }) => status === 'SUCCESS')

@@ -26,11 +26,14 @@ interface Coming {
   readonly hostId: number
   readonly hostname: string
   readonly kind: Fetch['kind']
-  /** Bounds a tree. */
+  /** Limit for a tree. */
   readonly mostEntries: number
 }
 
-/** Brings what a task has fetched from a host to its place here; answers how much it was, and what is to be told of it. Errors: `usage` where that can't be written. */
+/**
+ * Downloads a fetched file or tree to `path`; returns its size and a warning. Errors: `usage` if it cannot be
+ * written.
+ */
 export async function receive(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,
@@ -56,7 +59,7 @@ export async function receive(
     return { bytes: showBytes(received), warning }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    throw new RsmError('usage', `what came from ${hostname} could not be put in place: ${error.message}`, {
+    throw new RsmError('usage', `the files from ${hostname} could not be written: ${error.message}`, {
       cause: error,
     })
   } finally {
@@ -67,8 +70,8 @@ export async function receive(
 }
 
 /**
- * A tree, judged by the rules of those that go to hosts: what a host sends leads out of no directory (contract §13). Answers what is
- * to be told of it.
+ * Unpacks a tree by the rules for trees on hosts, so that entries cannot leave the directory (contract §13).
+ * Returns a warning or null.
  */
 async function unpack(
   path: string,
@@ -93,7 +96,7 @@ async function unpack(
   }
 }
 
-/** One file, which takes its place when all of it is there. */
+/** Writes one file, renamed into place when complete. */
 async function putFile(
   path: string,
   directory: OpenDirectory,
@@ -115,7 +118,7 @@ async function putFile(
   directory.sync()
 }
 
-/** Temporary files on this machine; they go with this process, also where a signal ends it. */
+/** Local temporary files, removed even when a signal ends this process. */
 export class LocalTemporaries implements Temporaries {
   readonly taskId: string
   readonly #notice: (line: string) => void
@@ -159,12 +162,12 @@ export class LocalTemporaries implements Temporaries {
     for (const signal of signals) process.off(signal, this.#end)
   }
 
-  /** One is made at a time; those before it have taken their places, or were removed. */
+  /** Only the last one may be left: earlier ones were renamed or removed. */
   #sweep(): void {
     try {
       this.#last?.directory.remove(this.#last.name)
     } catch {
-      // Its directory is closed: it was done with.
+      // Its directory is closed, so it is finished.
     }
   }
 }

@@ -13,7 +13,7 @@ const { recursive, mode, owner, backup, secret, 'limit-rate': limitRate } = copy
 const helpGroup = 'COPY'
 const ofCopy = { dependsOn: ['copy'] }
 
-/** What a schedule copies in place of a script (contract §14). */
+/** A schedule's copy, in place of a script (contract §14). */
 export const scheduledCopyFlags = {
   copy: string({
     helpGroup,
@@ -36,8 +36,8 @@ export const scheduledCopyFlags = {
 }
 
 /**
- * What `--copy` and `--to` mean; null without them. All that is local is looked at, and nothing sent before the answer is
- * called. Errors: `usage`, `invalid`.
+ * Reads `--copy` and `--to`; null without them. Checks local files at once, and uploads only when the
+ * returned function is called. Errors: `usage`, `invalid`.
  */
 export async function readScheduledCopy(
   command: BaseCommand,
@@ -67,7 +67,7 @@ export async function readScheduledCopy(
   }
 }
 
-/** What `--stdin` means, in the same way; null without it. Errors: `usage`. */
+/** Reads `--stdin` in the same way; null without it. Errors: `usage`. */
 export async function readScheduledStdin(
   command: BaseCommand,
   path: string | undefined,

@@ -7,10 +7,10 @@ import type { StdinReader } from '../input/stdin.ts'
 import { showTransfer } from '../output/status-line.ts'
 import { fileSource, type LocalSource, stdinSource } from './source.ts'
 
-/** In characters: the server takes no more. */
+/** Characters, the server's limit. */
 const longestName = 255
 
-/** Uploads a source, which its owner closes, with a line on the terminal that says how far it is; answers the file's id. */
+/** Uploads a source, with a progress line; returns the file's id. The caller closes the source. */
 export async function sendSource(
   command: BaseCommand,
   client: Pick<Client, 'files'>,
@@ -47,7 +47,7 @@ export async function openScriptStdin(
   }
 }
 
-/** A name as the server takes it, without what nobody sees; undefined where nothing is left of it. */
+/** A name the server accepts, without invisible characters; undefined if nothing is left. */
 function shownName(name = ''): string | undefined {
   const seen = beginning(name.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ''), longestName)
   return seen.trim() === '' ? undefined : seen

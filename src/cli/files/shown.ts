@@ -5,7 +5,7 @@ import { showDuration } from '../text/time.ts'
 
 type Fields = Record<string, string>
 
-/** A file as far as it is known; undefined where it can't be asked for. */
+/** A file as far as known; undefined if it cannot be looked up. */
 type Known = Partial<Pick<File, 'name' | 'size' | 'sha256' | 'isSecret'>> | undefined
 
 /** `app.conf, 139 B, sha256 054a…` */
@@ -16,11 +16,11 @@ function fileLine(fileId: string, file: Known): string {
   return known.length === 0 ? fileId : known.join(', ')
 }
 
-/** Which file goes where on hosts, and what it is there. */
+/** Fields of a copy: its file, destination and attributes. */
 export function copyFields({ fileId, kind, ...copy }: Copy, file: Known): Fields {
   const { path, mode, sourceMode, owner, group, backup, check } = copy
   const isTree = kind === 'TREE'
-  const replaced = isTree ? 'of each file replaced, else of its source' : 'of the file replaced'
+  const replaced = isTree ? 'of each replaced file, else of its source' : 'of the replaced file'
   const otherwise = isTree
     ? replaced
     : `${replaced}, else ${sourceMode ?? (file?.isSecret ? '0600' : '0644')}`
@@ -29,8 +29,8 @@ export function copyFields({ fileId, kind, ...copy }: Copy, file: Known): Fields
     [isTree ? 'tree' : 'file']: fileLine(fileId, file),
     to: path,
     mode: mode ?? otherwise,
-    owner: named === '' ? 'of the file replaced, else who writes it' : named,
-    ...(backup && { backup: 'the file replaced stays, as NAME.rsm-TASK' }),
+    owner: named === '' ? 'of the replaced file, else of the writer' : named,
+    ...(backup && { backup: 'the replaced file is kept as NAME.rsm-TASK' }),
     ...(check && {
       check: check === 'DIFF' ? 'writes nothing, shows how the text differs' : 'writes nothing',
     }),
@@ -42,7 +42,7 @@ export const stdinFields = (fileId: string, file: Known): Fields => ({ stdin: fi
 export const rateFields = (limitRate: number | null | undefined): Fields =>
   typeof limitRate === 'number' ? { 'limit rate': `${showBytes(limitRate)}/s` } : {}
 
-/** Which files a task brings to its hosts, or from them. */
+/** Files that a task copies to or from its hosts. */
 export function filesOfTask({
   copy,
   fetch,
@@ -53,9 +53,9 @@ export function filesOfTask({
     ...(copy && copyFields({ ...copy, fileId: copy.file.fileId }, copy.file)),
     ...(fetch && {
       from: fetch.path,
-      kind: fetch.kind === 'TREE' ? 'a directory with all that is in it' : 'a file',
+      kind: fetch.kind === 'TREE' ? 'a directory with its content' : 'a file',
       ...(fetch.maxSize !== undefined && { 'at most': `${showBytes(fetch.maxSize)} from each host` }),
-      ...(fetch.follow && { symlinks: 'what they lead to' }),
+      ...(fetch.follow && { symlinks: 'followed' }),
     }),
     ...(stdin && stdinFields(stdin.fileId, stdin)),
     ...rateFields(limitRate),
@@ -63,8 +63,8 @@ export function filesOfTask({
 }
 
 /**
- * `12.3 MB of 1.0 GB`, `35.2 MB/s`, `28 s left`; without `of` where nobody knows how much there is, and without the rate, in
- * bytes a second, until one is known.
+ * `12.3 MB of 1.0 GB`, `35.2 MB/s`, `28 s left`; omits the total if unknown, and the rate, in bytes per
+ * second, until it is known.
  */
 export function transferParts(bytes: number, size: number | null, rate: number | null): string[] {
   const parts = [size === null ? showBytes(bytes) : `${showBytes(bytes)} of ${showBytes(size)}`]

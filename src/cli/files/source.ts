@@ -11,32 +11,32 @@ import type { StdinReader } from '../input/stdin.ts'
 
 const pieceBytes = 1024 * 1024
 
-/** A fault of a file that is read is one of the command line. */
+/** Turns a fault of a local file into a usage error. */
 export const explained = (error: unknown): unknown =>
   error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
 
-/** Something local that is opened once, so that what was looked at is what is sent. */
+/** A local source, opened once, so that what was checked is what is sent. */
 export interface LocalSource extends Source {
   readonly name: string
-  /** Its own name, or those of what it is made of; undefined where it has none. */
+  /** Its base name, or those of its parts; undefined if it has none. */
   readonly fileName?: string
-  /** The mode of a file, like `0644`. */
+  /** Mode of a file, e.g. `0644`. */
   readonly mode?: string
   readonly close: () => Promise<void>
 }
 
-/** Stdin, to its end. */
+/** Stdin, read to its end. */
 export function stdinSource(stdin: StdinReader, what: string): LocalSource {
   const bytes = stdin.bytes(what)
   return { name: 'stdin', size: null, parts: () => partsOf(bytes), close: async () => {} }
 }
 
-/** A regular file, or what a pipe brings. Errors: `usage`. */
+/** A regular file, or the data of a pipe. Errors: `usage`. */
 export async function fileSource(path: string): Promise<LocalSource> {
   const refused = (why: string, cause?: unknown) =>
     new RsmError('usage', `cannot read ${path}: ${why}`, cause === undefined ? {} : { cause })
   const opened = async () => {
-    // A pipe has to be waited for, and a file of the kernel that has nothing to say must not be.
+    // Block for a pipe, but not for a kernel file without data.
     const isFifo = (await stat(path)).isFIFO()
     return open(path, isFifo ? constants.O_RDONLY : constants.O_RDONLY | constants.O_NONBLOCK)
   }
@@ -45,7 +45,7 @@ export async function fileSource(path: string): Promise<LocalSource> {
   })
   const found = await handle.stat()
   const close = () => handle.close()
-  // As of a process substitution: <(command).
+  // E.g. a process substitution: <(command).
   if (found.isFIFO()) {
     const bytes = handle.createReadStream({ autoClose: false })
     return { name: path, size: null, parts: () => partsOf(bytes), close }
@@ -79,7 +79,7 @@ export async function fileSource(path: string): Promise<LocalSource> {
   return { name: path, fileName: basename(path), size, mode, parts, close }
 }
 
-/** The bytes from one place to another. A file that has become shorter would leave the server waiting. */
+/** Bytes of a range. Fails if the file was truncated, because the server would wait for the rest. */
 async function* exactly(
   handle: FileHandle,
   from: number,

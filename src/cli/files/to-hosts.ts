@@ -11,7 +11,7 @@ import { pathOnHosts, readCopyOptions, refuseLongDiff, refuseOptions, type ToHos
 import { sendSource } from './send.ts'
 import { fileSource, type LocalSource, stdinSource } from './source.ts'
 
-/** Errors: `usage` for one that is not there, and for directories that are not meant. */
+/** Errors: `usage` for a missing source, or a directory without -r. */
 function areTree(sources: readonly string[], isRecursive: boolean): boolean {
   const directory = sources.find((source) => {
     if (source === '-') return false
@@ -39,7 +39,7 @@ async function sourceOf(
   return source === '-' ? stdinSource(stdin, 'what is copied') : fileSource(source)
 }
 
-/** What `cp` does with local files. All that is local is looked at, and nothing sent. Errors: `usage`, `invalid`. */
+/** `cp` to hosts: checks local files, uploads nothing yet. Errors: `usage`, `invalid`. */
 export async function toHosts(
   command: BaseCommand,
   client: () => Promise<Client>,
@@ -50,13 +50,13 @@ export async function toHosts(
   refuseOptions(flags, ['follow', 'max-size'], 'from')
   const how = readCopyOptions(flags)
   if (sources.length > 1 && sources.includes('-'))
-    throw new RsmError('usage', 'stdin is copied alone, not beside files')
+    throw new RsmError('usage', 'stdin cannot be copied together with files')
   const kind = areTree(sources, flags.recursive) ? 'TREE' : 'FILE'
   if (kind === 'TREE' && flags.diff)
     throw new RsmError('usage', '--diff takes one file only', { hint: 'use --dry-run' })
   const [source = ''] = sources
   const path = pathOnHosts(to.path, sources.length > 1 ? './' : source, kind)
-  // What is in a directory goes into another one: an owner that is asked for is not meant for that.
+  // The content of a directory goes into an existing one, whose owner must not change.
   const hasTop = !path.endsWith('/') || (how.owner === undefined && how.group === undefined)
   const local = await sourceOf(sources, kind, hasTop, stdin)
   return {

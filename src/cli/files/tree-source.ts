@@ -9,16 +9,16 @@ import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
 import { explained, type LocalSource } from './source.ts'
 
-/** Beside what else goes into the tree. */
+/** A source and its name in the tree. */
 interface Named {
   readonly source: string
-  /** Empty: what is in it goes to the top; `topName`: and it is the top. */
+  /** Empty: its content goes to the top of the tree; `topName`: it is the top itself. */
   readonly name: string
 }
 
 /** Errors: `usage`. */
 function rootOf({ source, name }: Named): TreeRoot {
-  // What was named is meant, also where it is a symlink; those below it are copied as such.
+  // Resolves a symlink given as source; those inside are copied as symlinks.
   const path = textOf(realpathSync.native(source, 'buffer'))
   try {
     return name === '' || name === topName
@@ -30,8 +30,9 @@ function rootOf({ source, name }: Named): TreeRoot {
 }
 
 /**
- * Directories and files as one tree, made while it is sent; a directory alone is the tree itself, whose own mode and owner count if
- * `hasTop`. Errors: `usage` where two would have one name, and as it is read where something in it can't be read, is none of file, directory and symlink, or changes meanwhile.
+ * Directories and files as one tree, built while it is sent. A single directory is the tree itself, with its
+ * own mode and owner if `hasTop`. Errors: `usage` for duplicate names; while reading, for unreadable entries,
+ * special files, and changes.
  */
 export function treeSource(sources: readonly string[], hasTop: boolean): LocalSource {
   const alone = hasTop ? topName : ''

@@ -4,14 +4,14 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { FollowOptions } from '../../net/event-stream.ts'
 
 interface Awaited extends FollowOptions {
-  /** All hosts that are waited for; `missing` are names that no host has yet. */
+  /** The awaited hosts; `missing` are names without a host yet. */
   readonly read: () => Promise<{ hosts: readonly Host[]; missing: readonly string[] }>
   readonly isThere: (host: Host) => boolean
 }
 
 /**
- * Resolves once every host is there. The state is read when the stream of events begins, so that no change is missed;
- * then the stream alone is followed. A host that was removed rejects as `read` does for a name that does not exist.
+ * Resolves once every host is there. Reads the state when the event stream starts, so that no change is
+ * missed, then follows the stream. Rejects for a removed host as `read` does for an unknown name.
  */
 export async function awaitHosts(api: Api, options: Awaited): Promise<readonly Host[]> {
   const { read, isThere } = options
@@ -25,7 +25,7 @@ export async function awaitHosts(api: Api, options: Awaited): Promise<readonly H
     missing = new Set(state.missing.map((name) => name.toLowerCase()))
     return open()
   }
-  // Usually they are there already, and a typo is reported at once.
+  // Usually all are there already; a typo is reported at once.
   if (!(await readAll())) return [...known.values()]
   for await (const event of watchEvents(api, { ...options, types: ['host'] })) {
     if (event.type === 'ready' || event.type === 'reset') {

@@ -10,10 +10,10 @@ import type { Services } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { certificateEnds, type Endpoint } from '../../net/connect.ts'
 
-/** Running tasks that are looked into: the newest. */
+/** Running tasks examined, newest first. */
 const mostTasks = 20
 
-/** How many running tasks wait for each host, by its id. */
+/** Number of running tasks that wait for each host, by host id. */
 async function countWaiting({ tasks }: Pick<Services, 'tasks'>): Promise<Map<number, number>> {
   const { content } = await tasks.list({ status: 'RUNNING', size: mostTasks })
   const waiting = new Map<number, number>()
@@ -36,17 +36,17 @@ export interface ExaminedHost extends Examination {
 
 export interface ExaminedServer extends Examination {
   readonly url: string
-  /** Null where it is too old to say. */
+  /** Null if the server is too old to report it. */
   readonly version: string | null
 }
 
-/** What the server said of itself, and how far the clock here is ahead of its own, in milliseconds. */
+/** The server's report about itself, and how far the local clock is ahead of it, in milliseconds. */
 interface Greeting {
   readonly info: ServerInfo | null
   readonly clockOffset: number | null
 }
 
-/** The server's time is taken to be that of half way between question and answer. */
+/** Estimates the clock offset, assuming that the server answered halfway through the request. */
 async function greet(client: Client): Promise<Greeting> {
   const asked = Date.now()
   const info = await client.server.info()
@@ -54,12 +54,12 @@ async function greet(client: Client): Promise<Greeting> {
   return { info, clockOffset: (asked + Date.now()) / 2 - Date.parse(info.serverTime) }
 }
 
-/** The way to the server, and the version of the program that asks. */
+/** The server's endpoint, and the version of this program. */
 type OwnEndpoint = Endpoint & { readonly version: string }
 
 /**
- * Examines the hosts that a selector names, all without one, and the way to the server where it is not about one host.
- * Rejects with `not_found` where a selector names none.
+ * Examines the hosts that a selector matches, all without one, and the connection to the server unless it is
+ * about one host. Errors: `not_found` if the selector matches no host.
  */
 export async function examineFleet(
   client: Client,

@@ -16,10 +16,10 @@ import { standingOf } from './standing.ts'
 
 const tones = { error: 'red', warning: 'yellow', note: 'dim', ok: 'green' } as const
 const margin = 'warning  '.length
-/** Text is not wrapped to less. */
+/** Columns for wrapped text at least. */
 const narrowest = 20
 
-/** What is wrong, and below it what to do, its commands marked. */
+/** A finding, followed by advice with marked commands. */
 function block(
   severity: Severity | 'ok',
   message: string,
@@ -35,7 +35,7 @@ function block(
   )
 }
 
-/** A line or two for each finding, and one for all that is well; `name` stands for what it was found of. */
+/** One or two lines per finding, and one for everything that is fine; `name`: the examined host or server. */
 export function findingLines(
   { findings, well }: { findings: readonly Finding[]; well: readonly string[] },
   name: string,
@@ -54,7 +54,7 @@ export function showHost(examined: ExaminedHost, columns = columnsOf(process.std
   return [...heading, ...findingLines(examined, hostname, columns)].join('\n')
 }
 
-/** Many hosts: equal findings under their node set, worst first; before them what is wrong with their server. */
+/** Many hosts: the server's findings first, then equal findings under their node set, worst first. */
 export function showFleet(
   server: ExaminedServer,
   hosts: readonly ExaminedHost[],

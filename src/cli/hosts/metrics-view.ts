@@ -20,7 +20,7 @@ interface Reading {
 interface Series {
   readonly name: string
   readonly show: (value: number) => string
-  /** The end of its scale; without one, the highest value that there was. */
+  /** End of the scale; by default the highest value. */
   readonly full?: number
   readonly readings: Reading[]
 }
@@ -39,7 +39,7 @@ const columns: readonly Column<Series>[] = [
   { heading: 'LAST', value: ({ readings, show }) => show(readings.at(-1)?.value ?? 0) },
 ]
 
-/** A line for each measure: its extremes, average and last value, and its course over the width that is left. */
+/** One line per measure: minimum, average, maximum, last value, and a history in the remaining width. */
 export function renderMetrics(
   { from, to, samples }: HostMetrics,
   width: number = process.stdout.columns || usualWidth,
@@ -97,8 +97,8 @@ const averageOf = ({ readings }: Series) =>
   readings.reduce((sum, { value }) => sum + value / readings.length, 0)
 
 /**
- * Readings as one character for each equal part of the time, from 0 to `top`: the highest of the part, so that no peak is
- * lost; a part without a reading is blank.
+ * Draws readings, one character per equal part of the time, from 0 to `top`: the highest of each part, so
+ * that no peak is lost; blank without a reading.
  */
 export function sparkline(readings: readonly Reading[], scale: Scale, width: number): string {
   const { from, to, top } = scale

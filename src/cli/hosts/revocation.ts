@@ -6,7 +6,7 @@ import { showTime } from '../text/time.ts'
 
 const mostNamed = 5
 
-/** What is to be known of the enrollment tokens that are open still after a host was removed or revoked; null without any. */
+/** Warns about enrollment tokens that are still open after a host was removed or revoked; null if none. */
 export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolean): string | null {
   const [first] = open
   if (first === undefined) return null
@@ -17,14 +17,14 @@ export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolea
   if (open.length > mostNamed) named.push(`${open.length - mostNamed} more`)
   const what = open.length === 1 ? 'enrollment token is' : 'enrollment tokens are'
   return (
-    `${open.length} ${what} open, good for a machine with a new agent directory: ${named.join(', ')}; ` +
+    `${open.length} ${what} open, valid for a machine with a new agent directory: ${named.join(', ')}; ` +
     `to end one: rsm enrollments remove ${first.id}`
   )
 }
 
-/** Asks, as deletions do (contract §9): the agent loses its link, and results of what it runs are lost. */
+/** Asks as deletions do (contract §9): the agent loses its link, and running results are lost. */
 export async function confirmRevocation({ hostname }: Host, yes: boolean): Promise<void> {
   if (yes) return
-  if (!(await confirm(`Revoke the agent that ${hostname} has now?`, 'use --yes')))
+  if (!(await confirm(`Revoke the current agent of ${hostname}?`, 'use --yes')))
     throw new RsmError('interrupted', `${hostname} keeps its agent`)
 }

@@ -2,19 +2,21 @@ import { shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 
-/** Hosts of one rack fall silent together, each heard last at a second of its own. */
+/** Reasons with a time span: hosts that fail together differ only in their seconds. */
 const silences =
   /\b(no heartbeat for|no link for|NO LINK for|was last heard|was stopped) (\d+) (s|min|h|days)\b/g
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, days: 86_400 }
 
-/** Hosts that stand alike, as `web[1-3]`, and how: `OFFLINE: never heard`. */
+/** Hosts in the same state, as `web[1-3]`, and the state: `OFFLINE: never heard`. */
 export interface Standing {
   readonly names: string
   readonly state: string
 }
 
-/** The shown status of a host and its reason, each cause once: `OFFLINE: never heard`, `NO LINK for 12 s`. */
+/**
+ * Displayed status of a host with its reason, without repetition: `OFFLINE: never heard`, `NO LINK for 12 s`.
+ */
 export function standingOf(
   host: Pick<Host, 'status' | 'statusReason' | 'agent'>,
   reason = host.statusReason,
@@ -26,7 +28,7 @@ export function standingOf(
     : `${shown}: ${reason}`
 }
 
-/** Hosts folded by their status and its reason, however long each has been silent. */
+/** Folds hosts by status and reason, ignoring how long each has been silent. */
 export function foldStanding(
   hosts: readonly Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>[],
 ): Standing[] {
@@ -47,7 +49,7 @@ export function foldStanding(
 
 export const withoutSpans = (reason: string): string => reason.replace(silences, '$1')
 
-/** What several have in common, with how long they have been silent from the shortest to the longest. */
+/** Common reason of several, with the range of their time spans. */
 export function sharedReason(reasons: readonly string[]): string {
   const [first = ''] = reasons
   const silencesOf = reasons.map((reason) => [...reason.matchAll(silences)])

@@ -5,7 +5,7 @@ import type { Column } from '../text/table.ts'
 import { showTime, timeColumn, withLocalTimes } from '../text/time.ts'
 import { standingOf } from './standing.ts'
 
-/** `role=web,zone=a`, as `-t` takes them. */
+/** `role=web,zone=a`, as `-t` accepts them. */
 export function showTags(tags: Host['tags']): string {
   return Object.entries(tags)
     .map(([key, value]) => `${key}=${value}`)
@@ -15,7 +15,7 @@ export function showTags(tags: Host['tags']): string {
 type HostAgent = NonNullable<Host['agent']>
 type Disk = NonNullable<Host['metrics']>['disk'][number]
 
-/** `root (no sandbox)`; null until the agent has said it. */
+/** `root (no sandbox)`; null until the agent reports it. */
 export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): string | null {
   if (!agent || agent.runAs === null || agent.sandbox === null) return null
   const box = agent.sandbox === 'none' ? 'no sandbox' : `sandbox ${agent.sandbox}`
@@ -50,7 +50,7 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
   ]
 }
 
-/** How the server logs in there to install the agent. Older servers know no `hostKey`. */
+/** SSH login of the server for installing the agent. Older servers have no `hostKey`. */
 function sshFields({ username, ip, sshPort, authType, hostKey }: Host): Record<string, string> {
   const key = hostKey ?? null
   const pinned: Record<string, string> = key === null ? {} : { 'ssh host key': key }
@@ -59,7 +59,7 @@ function sshFields({ username, ip, sshPort, authType, hostKey }: Host): Record<s
   return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}`, ...pinned }
 }
 
-/** `/var 41.7 % (90 % of its inodes)`: those only where they may run out first. */
+/** `/var 41.7 % (90 % of its inodes)`: inodes only if they may run out first. */
 function showDisk({ mountPoint, usagePercent, inodesPercent = 0 }: Disk): string {
   const inodes = inodesPercent > usagePercent ? ` (${inodesPercent} % of its inodes)` : ''
   return `${mountPoint} ${usagePercent} %${inodes}`

@@ -10,19 +10,22 @@ import { withSpinner } from '../text/spinner.ts'
 import { type JoinRequest, joinHosts } from './join-hosts.ts'
 import { exitOfJoins, type JoinOutcome, showJoins, textOf } from './outcome.ts'
 
-/** Hosts at once: sshd begins to refuse the eleventh that has not logged in yet (MaxStartups), and a jump meets all of them. */
+/**
+ * Hosts at once: sshd starts to refuse connections with ten pending logins (MaxStartups), and a jump host
+ * sees all of them.
+ */
 const usualConcurrency = 8
 
 type SshFlags = FlagsOf<typeof sshFlags> & { readonly ssh: string; readonly yes: boolean }
 
-/** What a command shows things by. */
+/** Output methods of the command. */
 interface Screen {
   done(text: string): void
   print(text: string): void
   notice(text: string): void
 }
 
-/** Aborts at SIGINT or SIGTERM; a second one ends the process. */
+/** Aborts on SIGINT or SIGTERM; a second one ends the process. */
 function onSignals(): {
   readonly signal: AbortSignal
   readonly exit: () => number | undefined
@@ -60,7 +63,7 @@ function progress(ended: number, all: number, now: ReadonlyMap<string, string>):
   return [`${ended} of ${counted(all, 'host')}`, some.join(', ')].filter((part) => part !== '').join('; ')
 }
 
-/** `rsm hosts join --ssh`: shows what becomes of the hosts, and sets the exit code (contract §9). */
+/** `rsm hosts join --ssh`: shows the outcome of each host, and sets the exit code (contract §9). */
 export async function joinOverSsh(
   screen: Screen,
   by: Pick<JoinRequest, 'enrollment' | 'version' | 'made'> & { readonly client: Client },
@@ -70,7 +73,7 @@ export async function joinOverSsh(
   const sudoPassword = flags['ask-sudo-password']
     ? await ask(`Password of sudo on ${counted(hosts.length, 'host')}: `, {
         hidden: true,
-        instead: 'use --sudo, with a sudo that asks for no password',
+        instead: 'use --sudo with passwordless sudo',
       })
     : undefined
   const signals = onSignals()

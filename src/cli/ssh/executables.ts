@@ -10,7 +10,10 @@ import { ownExecutable } from '../../disk/own-files.ts'
 import type { Executable } from '../../ssh/conversation.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** Fetches an executable when it is first asked for. Errors: `not_found` where there is none for these hosts; as calls of the API. */
+/**
+ * Fetches an executable on first use. Errors: `not_found` if there is none for these hosts; those of API
+ * requests.
+ */
 type Executables = (machine: string) => Promise<Executable>
 
 async function fileWith(path: string, sha256: string): Promise<Executable> {
@@ -24,20 +27,20 @@ async function sumOf(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** SHA-256 of what the server hands out, by name; why there is nothing, where it hands out nothing at all. */
+/** SHA-256 of the server's executables by name; `why` if it offers none at all. */
 async function readSums(client: Client): Promise<{ sums: Map<string, string>; why: RsmError | null }> {
   try {
     const answer = await client.api.raw('GET', '/dl/SHA256SUMS')
     const lines = ('text' in answer ? answer.text : '').matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)
     return { sums: new Map([...lines].map(([, sum = '', name = '']) => [name, sum])), why: null }
   } catch (error) {
-    // Without TLS, beyond loopback.
+    // Without TLS, and not on loopback.
     if (error instanceof RsmError && error.code === 'not_found') return { sums: new Map(), why: error }
     throw error
   }
 }
 
-/** To a file in `directory`, which nobody else may write to. */
+/** Downloads to a file in `directory`, which only this user can write to. */
 async function fetched(client: Client, name: string, sha256: string, directory: string): Promise<Executable> {
   const path = join(directory, name)
   const hash = createHash('sha256')
@@ -47,7 +50,7 @@ async function fetched(client: Client, name: string, sha256: string, directory: 
   if (hash.digest('hex') !== sha256)
     throw new RsmError(
       'unavailable',
-      `what came from ${client.api.url}/dl/${name} has another sha256 than the server says`,
+      `the sha256 of ${client.api.url}/dl/${name} differs from the one that the server reports`,
       {
         hint: 'nothing was copied; run it again',
       },
@@ -56,8 +59,8 @@ async function fetched(client: Client, name: string, sha256: string, directory: 
 }
 
 /**
- * The executables of the server's release, or this program itself where it is the same: one that the server names by its
- * sha256, or where it has none to hand out, one of its version. Errors: `not_found` where there is none at all.
+ * Executables of the server's release, or this program itself if it is the same: by the sha256 that the
+ * server lists, or by version if it lists none. Errors: `not_found` if there is none.
  */
 export async function openExecutables(
   client: Client,
@@ -74,7 +77,7 @@ export async function openExecutables(
   if (names.length === 0)
     throw (
       why ??
-      new RsmError('not_found', 'the server hands out no executable that could be copied', {
+      new RsmError('not_found', 'the server has no executable to copy', {
         hint: 'on its machine: rsm server releases add FILE',
       })
     )

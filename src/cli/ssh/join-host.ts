@@ -7,7 +7,7 @@ import { cancelled, failed, type JoinOutcome } from './outcome.ts'
 import { runSsh, type SshOptions, sshWords } from './process.ts'
 import { hostTrouble, sshTrouble, type Trouble } from './trouble.ts'
 
-/** Options of a `rsm hosts join --ssh`, for all its hosts. */
+/** Options of `rsm hosts join --ssh` for all its hosts. */
 export interface JoinSetting extends SshOptions {
   readonly sudo: Sudo
   readonly sudoPassword: string | undefined
@@ -15,7 +15,7 @@ export interface JoinSetting extends SshOptions {
   /** Changes settings of an earlier installation without asking. */
   readonly yes: boolean
   readonly executableFor: (arch: string) => Promise<Executable>
-  /** Makes a token for one host; returns its join string. */
+  /** Creates a token for one host; returns its join string. */
   readonly joinString: () => Promise<string>
   readonly signal: AbortSignal
 }
@@ -29,7 +29,10 @@ const patience: Patience = {
   install: 200_000,
 }
 
-/** Installs the agent on a host and waits until it is linked (contract §10); `tell` shows progress: `copying 45 %`. */
+/**
+ * Installs the agent on a host and waits until it is linked (contract §10); `tell` gets the progress, e.g.
+ * `copying 45 %`.
+ */
 export async function joinHost(
   host: string,
   setting: JoinSetting,
@@ -78,6 +81,6 @@ function troubleOf(error: unknown): Trouble {
   if (!(error instanceof GivenUp)) throw error
   const { step, silent, message } = error
   const isUnreachable = step === 'logging in'
-  const why = silent === null ? message : `nothing came for ${silent / 1000} s while ${step}`
+  const why = silent === null ? message : `no response for ${silent / 1000} s while ${step}`
   return { isUnreachable, exit: isUnreachable ? 255 : 1, error: why, hint: null }
 }

@@ -12,16 +12,16 @@ import { cancelled, type JoinOutcome } from './outcome.ts'
 
 export interface JoinRequest extends Omit<JoinSetting, 'executableFor' | 'joinString'> {
   readonly hosts: readonly string[]
-  /** At once. */
+  /** Hosts in parallel. */
   readonly concurrency: number
-  /** What each token gives its host. */
+  /** Settings of each host's token. */
   readonly enrollment: EnrollmentCreate
-  /** Hears of the first. */
+  /** Called with the first token. */
   readonly made: (token: EnrollmentCreated) => void
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string
   readonly ended: (outcome: JoinOutcome) => void
-  /** What each host that is under way does now. */
+  /** Current step of each host in progress. */
   readonly doing: (now: ReadonlyMap<string, string>) => void
 }
 
@@ -30,7 +30,10 @@ interface Token {
   readonly join: string
 }
 
-/** Single-use tokens. The first is made before any host is spoken to: whoever may make none learns it at once. */
+/**
+ * Single-use tokens. The first is created before any host is contacted, so that missing rights are reported
+ * at once.
+ */
 async function openTokens(client: Client, { enrollment, made }: Pick<JoinRequest, 'enrollment' | 'made'>) {
   const unused = new Set<number>()
   async function make() {
@@ -51,9 +54,9 @@ async function openTokens(client: Client, { enrollment, made }: Pick<JoinRequest
       spare = undefined
       return token ?? (await make()).token
     },
-    /** A host has this one that did not join: its service may still use it. */
+    /** Keeps the token of a host that did not join, because its service may still use it. */
     leave: (id: number) => unused.delete(id),
-    /** Removes those that nobody used: of hosts that had joined before, and the first where no host came so far. */
+    /** Removes unused tokens: those of hosts that had already joined, and the first if no host needed it. */
     async tidy(): Promise<void> {
       const { content } = await allPages((query) => client.enrollments.list(query), {})
       for (const { id, uses } of content)
@@ -64,7 +67,7 @@ async function openTokens(client: Client, { enrollment, made }: Pick<JoinRequest
 
 type Tokens = Awaited<ReturnType<typeof openTokens>>
 
-/** Joins one host after the other until there are none left. */
+/** Joins hosts with limited concurrency until none are left. */
 async function joinAll(
   tokens: Tokens,
   setting: Omit<JoinSetting, 'joinString' | 'signal'>,
@@ -92,20 +95,20 @@ async function joinAll(
     for (let host = waiting.shift(); host !== undefined; host = waiting.shift())
       await (signal.aborted ? ended(cancelled(host)) : join(host))
   }
-  // A second Ctrl-C ends us at once.
+  // A second Ctrl-C ends the process immediately.
   process.on('exit', killAll)
   try {
     await Promise.all(Array.from({ length: request.concurrency }, work))
   } finally {
-    // After a defect others may still be under way.
+    // After an unexpected error, others may still be running.
     killAll()
     process.off('exit', killAll)
   }
 }
 
 /**
- * Installs and joins hosts over the OpenSSH of who types (contract §10). Errors: those that every host would meet, before any is
- * spoken to: no ssh here, nothing to copy, no right to make tokens.
+ * Installs and joins hosts over the user's OpenSSH (contract §10). Errors that affect every host are thrown
+ * before any is contacted: no ssh, nothing to copy, no right to create tokens.
  */
 export async function joinHosts(client: Client, request: JoinRequest): Promise<void> {
   if (!isOnPath('ssh', process.env['PATH'] ?? ''))
@@ -119,7 +122,7 @@ export async function joinHosts(client: Client, request: JoinRequest): Promise<v
     try {
       await joinAll(tokens, { ...request, executableFor }, request)
     } finally {
-      // They expire; what became of the hosts counts.
+      // Unused tokens expire; the hosts' outcomes matter more.
       await tokens.tidy().catch(() => {})
     }
   } finally {

@@ -5,18 +5,18 @@ import type { Trouble } from './trouble.ts'
 
 const statuses = ['JOINED', 'FAILED', 'UNREACHABLE', 'CANCELLED'] as const
 
-/** What became of a host, as `--json` shows it. */
+/** Outcome of a host, as `--json` shows it. */
 export interface JoinOutcome {
-  /** As ssh knows it. */
+  /** Name for ssh. */
   readonly host: string
   readonly status: (typeof statuses)[number]
-  /** 0 where it joined; 255 where ssh did not get there. */
+  /** 0 if it joined; 255 if ssh could not connect. */
   readonly exitCode: number
   readonly error: string | null
   readonly hint: string | null
   /** Whether the executable had to be copied. */
   readonly copied: boolean
-  /** What it is in rsm; null unless it joined. */
+  /** Its identity in rsm; null unless it joined. */
   readonly hostId: number | null
   readonly hostname: string | null
   readonly agentId: string | null
@@ -37,20 +37,20 @@ export function cancelled(host: string): JoinOutcome {
   return { host, status: 'CANCELLED', exitCode: 130, error: null, hint: null, copied: false, ...nobody }
 }
 
-/** One host: its own code; several: 1 unless all have joined (contract §9). */
+/** One host: its own code; several: 1 unless all joined (contract §9). */
 export function exitOfJoins(outcomes: readonly JoinOutcome[]): number {
   const [only, ...others] = outcomes
   if (only !== undefined && others.length === 0) return only.exitCode
   return outcomes.every(({ status }) => status === 'JOINED') ? 0 : 1
 }
 
-/** What became of a host, without its own name: equal texts are shown once. */
+/** Outcome of a host without its name, so that equal texts are shown once. */
 export function textOf({ host, status, error, hostname, hostId }: JoinOutcome): string {
   if (status !== 'JOINED') return error === null ? status : `${status}: ${error}`
   return hostname?.toLowerCase() === host.toLowerCase() ? 'joined' : `joined as ${hostname} (@id:${hostId})`
 }
 
-/** Each line once; those that fetch the keys of hosts on one port as one. */
+/** Unique lines; merges ssh-keyscan commands for hosts on one port. */
 function foldHints(outcomes: readonly JoinOutcome[]): string[] {
   const lines = new Set(outcomes.flatMap(({ hint }) => hint?.split('\n') ?? []))
   const scans = new Map<string, string[]>()
@@ -65,7 +65,7 @@ function foldHints(outcomes: readonly JoinOutcome[]): string[] {
 
 const indent = ' '.repeat(5)
 
-/** Hosts by what became of them, the most first, each with what to do. */
+/** Hosts grouped by outcome, largest group first, each with its hints. */
 function fold(outcomes: readonly JoinOutcome[]): string[] {
   const groups = new Map<string, JoinOutcome[]>()
   for (const outcome of outcomes)
@@ -78,7 +78,7 @@ function fold(outcomes: readonly JoinOutcome[]): string[] {
     ])
 }
 
-/** For people: who joined, for stdout; who did not and why, and the sum of all, for stderr. */
+/** For people: joined hosts for stdout; others with reasons, and a summary, for stderr. */
 export function showJoins(
   outcomes: readonly JoinOutcome[],
   milliseconds: number,

@@ -12,7 +12,7 @@ export interface SshOptions {
   readonly acceptNew: boolean
 }
 
-/** Seconds until a connection has to stand. */
+/** Seconds to establish a connection. */
 const connectTimeout = 15
 
 const settings = [
@@ -28,7 +28,7 @@ const settings = [
   'LogLevel=ERROR',
 ]
 
-/** The words of `ssh` before the command. The user's configuration holds for everything else. */
+/** Arguments of `ssh` before the command. Everything else follows the user's configuration. */
 export function sshWords(host: string, { user, jump, acceptNew }: SshOptions): string[] {
   const all = acceptNew ? [...settings, 'StrictHostKeyChecking=accept-new'] : settings
   return [
@@ -42,8 +42,9 @@ export function sshWords(host: string, { user, jump, acceptNew }: SshOptions): s
 }
 
 /**
- * One `ssh`, in a session of its own: without our terminal neither it nor the ssh of its jump can prompt, and one signal ends
- * both. `log` returns the errors of the local ssh once it ended; ssh also writes a host's reason to disconnect there.
+ * Runs `ssh` in its own session: without a terminal, neither it nor its jump's ssh can prompt, and one signal
+ * ends both. `log` returns the local ssh's errors after it ended; ssh also writes a host's disconnect reason
+ * there.
  */
 export function runSsh(words: readonly string[]): Channel & { readonly log: () => string } {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-ssh-'))
@@ -71,7 +72,7 @@ export function runSsh(words: readonly string[]): Channel & { readonly log: () =
     try {
       process.kill(-pid, 'SIGTERM')
     } catch {
-      // It has ended.
+      // Already ended.
     }
   }
   return { stdin, stdout, stderr, closed, close, log: () => log }

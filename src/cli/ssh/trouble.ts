@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { readFailure } from '../../ssh/remote-install.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 
-/** Why a host did not join. */
 export interface Trouble {
   readonly isUnreachable: boolean
   /** From 1 to 255. */
@@ -11,14 +10,14 @@ export interface Trouble {
   readonly hint: string | null
 }
 
-/** The end of an `ssh`, and its output. */
+/** Exit and output of `ssh`. */
 interface Ended {
   /** Null if a signal ended it. */
   readonly exit: number | null
   readonly stdout: string
-  /** Of the host, and of the ssh of a jump. */
+  /** Output of the host, and of a jump's ssh. */
   readonly stderr: string
-  /** Log of the local ssh, which quotes a host's reason to disconnect. */
+  /** Log of the local ssh, which quotes a host's disconnect reason. */
   readonly ssh: string
 }
 
@@ -34,26 +33,26 @@ const linesOf = (text: string): string[] =>
 const longestQuotation = 400
 const longestAdvice = 4000
 
-/** Text of a host is a quotation, and never advice: a host can say anything. */
+/** Quotes a host's text; never shown as advice of rsm, because a host can send anything. */
 const hostSays = (text: string): string =>
   `the host says: "${sanitizeLine(text).trim().slice(0, longestQuotation)}"`
 
 const hostAdvises = (text: string): string =>
   ['the host advises:', ...sanitize(text.slice(0, longestAdvice)).split('\n')].join('\n> ')
 
-/** The log of the local ssh: its own words, and from `Received disconnect` on those of the host, with its line feeds. */
+/** Splits the log of the local ssh: its own lines, and those of the host from `Received disconnect` on. */
 function partsOf(ssh: string): { own: string; theirs: string } {
   const at = ssh.search(/^Received disconnect from /m)
   return at < 0 ? { own: ssh, theirs: '' } : { own: ssh.slice(0, at), theirs: ssh.slice(at) }
 }
 
-/** Settings of ssh for a host, as its configuration has them. */
+/** Effective ssh settings for a host. */
 function settingsFor(words: readonly string[]): (name: string) => string | undefined {
   const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
   return (name) => new RegExp(`^${name} (\\S+)`, 'm').exec(stdout)?.[1]
 }
 
-/** The command that forgets the key of a host. */
+/** Command that removes the host's old key. */
 function forgetHint(words: readonly string[], host: string): string {
   const setting = settingsFor(words)
   const port = setting('port') ?? '22'
@@ -63,7 +62,7 @@ function forgetHint(words: readonly string[], host: string): string {
   return `ssh-keygen ${file === undefined ? '' : `-f ${shellWord(file)} `}-R ${at}`
 }
 
-/** What takes up the key of a host that is not known, as the configuration of ssh names host and port. */
+/** Command that adds an unknown host's key; uses host and port from the ssh configuration. */
 function keyHint(words: readonly string[], host: string): string {
   const setting = settingsFor(words)
   const isDirect = ['proxyjump', 'proxycommand', 'hostkeyalias'].every((name) => setting(name) === undefined)
@@ -81,7 +80,7 @@ const unreachable = (error: string, hint: string | null = null): Trouble => ({
   hint,
 })
 
-/** Why ssh did not get to a host, or what took its place there has ended as ssh does. `words` are those of `ssh`. */
+/** Why ssh could not connect, or why a remote command ended like ssh does. `words`: arguments of `ssh`. */
 export function sshTrouble(
   { ssh, stderr }: Pick<Ended, 'ssh' | 'stderr'>,
   words: readonly string[],
@@ -93,12 +92,12 @@ export function sshTrouble(
   const last = lines.findLast((line) => !/^kex_exchange_identification|^Connection closed by/.test(line))
   if (/^@ +WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED/m.test(own))
     return unreachable(
-      'host key changed: this is another host than before, or somebody intercepts the connection; nothing was sent',
+      'host key changed: this is a different host, or someone is intercepting the connection; nothing was sent',
       `once you know that it is the right one: ${forgetHint(words, host)}`,
     )
   if (/^Host key verification failed/m.test(own))
     return unreachable('its host key is not known', keyHint(words, host))
-  // The ssh of a jump writes where the host does.
+  // A jump's ssh writes to the same stream as the host.
   const isOfJump = lines.length > 0 && others.some((line) => line === 'Host key verification failed.')
   if (isOfJump)
     return unreachable(
@@ -109,16 +108,16 @@ export function sshTrouble(
   const other = others.at(-1)
   if (last === undefined && other !== undefined)
     return unreachable(`it ended while logging in: ${hostSays(other)}`)
-  const said = (last ?? lines.at(-1) ?? 'ssh ended and said nothing').replace(/^ssh: /, '')
+  const said = (last ?? lines.at(-1) ?? 'ssh ended without a message').replace(/^ssh: /, '')
   if (/Permission denied/.test(said))
     return unreachable(
       said,
-      'ssh has to get in without asking: with a key in your agent, and --ssh-user for another user',
+      'ssh must log in without prompting: add a key to your ssh-agent, or set --ssh-user',
     )
   return unreachable(said)
 }
 
-/** The error of a `rsm … --json` on a host. */
+/** Error of a `rsm … --json` on a host. */
 function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'hint'> | null {
   const failure = readFailure(lines.findLast((each) => each.startsWith('{"error":')) ?? '')
   if (failure === null) return null
@@ -128,7 +127,7 @@ function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'h
 
 function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> | null {
   if (lines.some((line) => /try again|incorrect password/.test(line)))
-    return { error: 'sudo does not take the password', hint: null }
+    return { error: 'sudo rejected the password', hint: null }
   const has = (words: RegExp) => lines.some((line) => words.test(line))
   if (has(/^sudo: a password is required/))
     return {
@@ -137,10 +136,10 @@ function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> 
     }
   if (has(/^sudo: .*must have a tty/))
     return {
-      error: 'sudo wants a terminal',
+      error: 'sudo requires a terminal',
       hint: 'its sudoers has requiretty; lift that for this user: Defaults:USER !requiretty',
     }
-  // That sudo can't resolve the host's own name is no reason.
+  // Ignore that sudo cannot resolve the host's own name.
   const line = lines.findLast(
     (each) =>
       /^sudo: |not in the sudoers|not allowed to execute/.test(each) && !/unable to resolve host/.test(each),
@@ -148,7 +147,7 @@ function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> 
   return line === undefined ? null : { error: hostSays(line), hint: null }
 }
 
-/** Why it ended on the host, of what was said there. */
+/** Why it ended on the host, from its output. */
 export function hostTrouble({ exit, stdout, stderr, ssh }: Ended, doing: string): Trouble {
   const lines = linesOf(stderr)
   const isUnreachable = false
@@ -163,6 +162,6 @@ export function hostTrouble({ exit, stdout, stderr, ssh }: Ended, doing: string)
   const { own: ownWords, theirs } = partsOf(ssh)
   const lost = theirs === '' ? linesOf(ownWords).at(-1) : hostSays(theirs)
   const last = lines.at(-1) ?? linesOf(stdout).at(-1)
-  const why = last === undefined ? `exit ${exit ?? 'unknown'}, and nothing was said` : hostSays(last)
+  const why = last === undefined ? `exit ${exit ?? 'unknown'} without a message` : hostSays(last)
   return { isUnreachable, exit: code, error: `it ended while ${doing}: ${lost ?? why}`, hint: null }
 }

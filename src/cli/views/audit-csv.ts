@@ -20,7 +20,10 @@ const columns: Readonly<Record<string, (entry: AuditEntry) => Cell>> = {
   hash: ({ hash }) => hash,
 }
 
-/** Quoted by RFC 4180. Spreadsheets take a text that begins so for a formula, and names are chosen by strangers: a ' stands before it. */
+/**
+ * Quotes as RFC 4180. Prefixes a ' to text that spreadsheets would treat as a formula, because names are
+ * untrusted.
+ */
 function cellOf(value: Cell): string {
   if (value === null) return ''
   const text = String(value)
@@ -32,7 +35,7 @@ const row = (cells: readonly Cell[]) => `${cells.map(cellOf).join(',')}\n`
 
 export const auditCsvHeader = row(Object.keys(columns))
 
-/** The row of a line of the log; none for one that is no entry. */
+/** CSV row of a log line; empty if the line is not an entry. */
 export function auditCsvRow(line: string): string {
   try {
     const entry = JSON.parse(line) as AuditEntry

@@ -9,7 +9,7 @@ import { showDuration, showTime } from '../text/time.ts'
 
 const bracketed = (text: string | null) => (text === null ? '' : ` (${text})`)
 
-/** Of a task that runs, how far it is; of one that has ended, how. */
+/** Progress of a running task, or the result of an ended one. */
 function taskState(task: TaskSummary): string {
   const took = task.status === 'RUNNING' ? '' : ` in ${showDuration(task.duration)}`
   return `${task.status}${took}: ${countsText(task.counts)}`
@@ -40,10 +40,10 @@ export function eventLine(event: Change, utc: boolean): string {
 
 const resets: Record<ResetEvent['reason'], string> = {
   RESTARTED: 'the server was restarted',
-  BEHIND: 'too much has happened since',
-  UNKNOWN: 'the server does not know this place',
+  BEHIND: 'too many events since then',
+  UNKNOWN: 'the server does not know the last event',
 }
 
 export function resetLine({ reason }: ResetEvent): string {
-  return `what was missed is not known: ${resets[reason]}`
+  return `events may be missing: ${resets[reason]}`
 }

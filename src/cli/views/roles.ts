@@ -2,7 +2,10 @@ import type { Caller } from '../../client/services/requests.ts'
 import type { Token, User } from '../../core/protocol/http/users.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** `OPERATOR`; `OPERATOR, hosts:remove`: a user may be allowed more than the role says. Older servers tell no rights. */
+/**
+ * `OPERATOR`; `OPERATOR, hosts:remove` for a user with more rights than the role. Older servers report no
+ * rights.
+ */
 export function showUserRole({
   role,
   rights = [],
@@ -10,12 +13,15 @@ export function showUserRole({
   return [role, ...rights].join(', ')
 }
 
-/** `ADMIN`; `ADMIN with --admin`: one that may change users, enrollment tokens and webhooks. */
+/** `ADMIN`; `ADMIN with --admin` for a token that may change users, enrollment tokens and webhooks. */
 export function showTokenRole({ role, admin }: Pick<Token, 'role'> & { admin?: boolean }): string {
   return admin === true ? `${role} with --admin` : role
 }
 
-/** `admin (ADMIN)`; `admin (ADMIN), by token nightly as OPERATOR`: a token may do less than its owner. */
+/**
+ * `admin (ADMIN)`; `admin (ADMIN), by token nightly as OPERATOR`: a token may have fewer rights than its
+ * owner.
+ */
 export function showCaller({ username, token, ...of }: Caller): string {
   const user = sanitizeLine(`${username} (${showUserRole(of)})`)
   if (token?.kind !== 'personal') return user

@@ -13,25 +13,25 @@ export function timingOf({ cron, everySeconds, at, timezone }: Timed, utc: boole
   return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${durationText(everySeconds)}`
 }
 
-/** Warning about an interval under a minute; null for others. */
+/** Warning about an interval under a minute, or null. */
 export function oftenNote(everySeconds: number | null): string | null {
   if (everySeconds === null || everySeconds >= 60) return null
   const tasks = Math.floor(86_400 / everySeconds).toLocaleString('en-US')
   return `warning: every ${durationText(everySeconds)} is up to ${tasks} tasks a day, each on all its hosts`
 }
 
-/** Why it does not run by itself; null where it does. */
+/** Why it does not run automatically, or null. */
 export function restOf({ enabled, suspended, nextAt }: Resting): 'SUSPENDED' | 'PAUSED' | 'OVER' | null {
   if (suspended !== null) return 'SUSPENDED'
   if (!enabled) return 'PAUSED'
   return nextAt === null ? 'OVER' : null
 }
 
-/** When it runs next, or why it does not. */
+/** Next run, or why there is none. */
 export const nextOf = (schedule: Resting, utc: boolean): string =>
   restOf(schedule)?.toLowerCase() ?? showTime(schedule.nextAt, utc)
 
-/** The target, as a person would write it: `web[1-3],@prod, tagged role=web, except web2`. */
+/** The target in readable form: `web[1-3],@prod, tagged role=web, except web2`. */
 export function targetOf({ target }: Pick<Schedule, 'target'>): string {
   const { selector, clusterId, hostIds = [], hosts = [], clusters = [], tags = [], exclude = [] } = target
   if (selector !== undefined) return selector
@@ -48,7 +48,7 @@ export function targetOf({ target }: Pick<Schedule, 'target'>): string {
   ].join(', ')
 }
 
-/** What it runs. */
+/** The script or copy that it runs. */
 export function actionOf({
   script,
   scriptId,
@@ -58,7 +58,7 @@ export function actionOf({
   return nameOf({ script, scriptId })
 }
 
-/** What follows on its script; null where nothing does. */
+/** Name of a gate's script, or null. */
 export const gateOf = (gate: Schedule['verify' | 'rollback']): string | null =>
   gate === undefined ? null : nameOf(gate)
 
@@ -72,13 +72,13 @@ function nameOf({ script, scriptId }: Named): string {
   return sanitizeLine(script.name ?? script.firstLine ?? firstLine(script.content ?? '') ?? '')
 }
 
-/** What became of a slot: a task, an error, or why it was skipped. */
+/** Outcome of a slot: a task, an error, or why it was skipped. */
 export function outcomeOf({ outcome, taskId, error, why, by }: ScheduleSlot): string {
   if (outcome === 'STARTED') return by === null ? `task ${taskId}` : `task ${taskId}, run by ${by}`
   return outcome === 'FAILED' ? sanitizeLine(error ?? '') : `skipped: ${(why ?? '').toLowerCase()}`
 }
 
-/** A time as a clock in the zone shows it, with its offset: `2026-11-24 03:30:00+01:00`. */
+/** Local time in a zone with its offset: `2026-11-24 03:30:00+01:00`. */
 export function timeIn(zone: string, iso: string): string {
   const date = new Date(iso)
   const parts = new Intl.DateTimeFormat('en-CA', {

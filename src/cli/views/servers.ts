@@ -2,7 +2,7 @@ import type { Server } from '../../core/protocol/http/server.ts'
 import type { Column } from '../text/table.ts'
 import { timeColumn } from '../text/time.ts'
 
-/** The servers of a store, a row each. */
+/** Columns of the server list. */
 export function serverColumns(utc: boolean): readonly Column<Server>[] {
   return [
     { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), essential: true },

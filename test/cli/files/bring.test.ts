@@ -44,7 +44,7 @@ test('a tree of more entries than its host may have is refused before any of it 
   )
   t.regex(
     error?.message ?? '',
-    /^what came from web1 could not be put in place: .* 500,000 entries: .* fewer hosts/,
+    /^the files from web1 could not be written: .* 500,000 entries: .* fewer hosts/,
   )
   t.like(error, { code: 'usage' })
   t.deepEqual(readdirSync(target), ['web2'])

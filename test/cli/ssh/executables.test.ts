@@ -51,9 +51,9 @@ test('where the server hands out none, this program is copied if it is of its ve
   const executable = await (await openExecutables(client, directory, version, own))(arch)
   t.is(await text(executable.open()), script)
   await t.throwsAsync(openExecutables(client, directory, '0.0.1', own), {
-    message: /hands out no executable/,
+    message: /has no executable to copy/,
   })
   await t.throwsAsync(openExecutables(client, directory, version, undefined), {
-    message: /hands out no executable/,
+    message: /has no executable to copy/,
   })
 })

@@ -57,7 +57,7 @@ const cases: readonly (readonly [
     'a sudo that wants a terminal',
     'sudo: sorry, you must have a tty to run sudo\n',
     1,
-    'sudo wants a terminal',
+    'sudo requires a terminal',
     'its sudoers has requiretty; lift that for this user: Defaults:USER !requiretty',
   ],
   [
@@ -67,7 +67,7 @@ const cases: readonly (readonly [
     'the host says: "deploy is not in the sudoers file."',
     null,
   ],
-  ['nothing', '', 1, 'it ended while copying: exit 1, and nothing was said', null],
+  ['nothing', '', 1, 'it ended while copying: exit 1 without a message', null],
 ]
 
 for (const [what, stderr, exit, said, hint] of cases)
@@ -87,7 +87,7 @@ test('that a host closed the connection is said where ssh says nothing else', (t
   t.like(ofSsh(`No more authentication methods\n${closed}\n`), {
     error: 'No more authentication methods',
   })
-  t.like(ofSsh(''), { error: 'ssh ended and said nothing' })
+  t.like(ofSsh(''), { error: 'ssh ended without a message' })
 })
 
 test('a jump whose key is not known is told from a host whose key is not', (t) => {

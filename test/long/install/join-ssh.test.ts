@@ -249,7 +249,7 @@ whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (
   }
   const wrong = await typed('not the password')
   t.is(wrong.exit, 1)
-  t.regex(wrong.shown, /asks: FAILED: sudo does not take the password$/m)
+  t.regex(wrong.shown, /asks: FAILED: sudo rejected the password$/m)
   t.regex(wrong.shown, /free,root: FAILED: the host says: "the agent is installed, but was not started"$/m)
   t.regex(hosts.run('asks', 'cat /var/log/sudo.log'), /: 1 incorrect password attempt/)
   const right = await typed(deployPassword)
