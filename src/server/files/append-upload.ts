@@ -15,12 +15,11 @@ interface AppendUploadOptions {
   readonly blobs: BlobCodec
   readonly finish: (id: string, content: string | null) => Promise<void>
   readonly remove: (file: FileRecord) => Promise<void>
-  /** Removes the bytes only, of a file whose record is gone. */
+  /** The record is already gone. */
   readonly discard: (id: string) => Promise<void>
   readonly maxFileSize: number
 }
 
-/** Incoming bytes of a file. */
 export interface Arrival {
   readonly bytes: AsyncIterable<Uint8Array>
   /** As announced by the sender; null if unknown. */
@@ -65,7 +64,6 @@ function conflict({ offset }: WrongOffset): RsmError {
   return new RsmError('conflict', `The file has ${offset} bytes: continue there`, { data: { offset } })
 }
 
-/** Appends to files piece by piece until they are complete. */
 export function createAppendUpload({
   store,
   blobs,
@@ -109,10 +107,7 @@ export function createAppendUpload({
     return whole.digest('hex')
   }
 
-  /**
-   * Marks a file as complete. A wrong size can be continued; a wrong digest cannot be repaired, so the file
-   * is removed.
-   */
+  /** A wrong size can be continued; after a wrong digest, the file is removed. */
   async function complete(file: FileRecord, size: number): Promise<FileRecord> {
     if (file.size !== null && size !== file.size)
       throw invalid([{ field: 'size', message: `is ${file.size}, and ${size} bytes were received` }])
@@ -157,7 +152,7 @@ export function createAppendUpload({
   }
 
   return {
-    /** Number of durable bytes. */
+    /** Durable bytes. */
     offset: (file: FileRecord): Promise<number> =>
       file.isComplete ? Promise.resolve(file.size ?? 0) : blobs.size(file),
 

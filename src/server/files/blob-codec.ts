@@ -15,9 +15,7 @@ const algorithm = 'aes-256-gcm'
 export interface BlobCodec {
   /** Creates the sealed key of a new secret file, as stored in its record. */
   newKey(id: string): string
-  /**
-   * Durable bytes of an incomplete file; for a secret one only whole chunks, because the rest may be torn.
-   */
+  /** Durable bytes of an incomplete file; for a secret one whole chunks, because the rest may be torn. */
   size(file: FileRecord): Promise<number>
   /** As Files.append. `endsHere`: whether a file of this size ends with these bytes. */
   append(

@@ -14,7 +14,6 @@ const firstRate = 1000
 interface OfTask {
   /** Bytes of its file passed so far, by host. */
   readonly bytes: Map<number, number>
-  /** Hosts known to have ended. */
   readonly ended: Set<number>
   readonly since: number
 }

@@ -34,7 +34,6 @@ interface Parts {
   readonly maxUploadBytes?: number | undefined
 }
 
-/** A new upload. */
 export interface NewFile {
   readonly userId: number
   readonly name?: string | null
@@ -43,10 +42,8 @@ export interface NewFile {
   readonly isSecret: boolean
 }
 
-/** Id of the file that a task fetches from a host. */
 export const fetchedId = (taskId: string, hostId: number): string => `${taskId}-${hostId}`
 
-/** Files of a server: uploads for tasks, and files that tasks fetched. */
 export interface FileKeeper {
   readonly maxFileSize: number
   begin(file: NewFile): Promise<FileRecord>
@@ -58,7 +55,7 @@ export interface FileKeeper {
   read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
   remove(file: FileRecord): Promise<void>
   uploads(): Promise<Readonly<FileRecord>[]>
-  /** Removes an upload on request. Errors: `conflict` while it is needed. */
+  /** Errors: `conflict` while it is needed. */
   withdraw(file: FileRecord): Promise<void>
   /** Removes files that no task or schedule needs. Returns their number. */
   sweep(): Promise<number>
@@ -133,8 +130,8 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   }
 
   /**
-   * Removes bytes without a record, and secret files whose last task ended without an event. Returns the
-   * number of the latter.
+   * Removes bytes without a record, and secret files whose last task's end was missed; returns the latter's
+   * number.
    */
   async function removeOrphans(): Promise<number> {
     const age = agreed.age()
@@ -158,10 +155,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     if ((await store.get('files', id)) === undefined) await files.remove(id)
   }
 
-  /**
-   * Removes a secret file with the last task that needs it, unless a schedule does, and incomplete fetched
-   * files (contract §13).
-   */
+  /** Removes a secret file with the last task that needs it, and incomplete fetched files (contract §13). */
   async function taskEnded(taskId: string): Promise<void> {
     const task = await store.get('tasks', taskId)
     if (task?.fetch) for (const hostId of unfoldIds(task.hostSet ?? '')) await endFetch(taskId, hostId)

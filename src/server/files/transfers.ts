@@ -72,7 +72,7 @@ export function createTransfers({
     return rate
   }
 
-  /** The rate of a task. Errors: `unavailable` while its backlog is too long. */
+  /** Errors: `unavailable` while its backlog is too long. */
   async function openRate(task: TaskRecord): Promise<Rate | null> {
     const rate = await rateOf(task)
     if (rate === null || rate.backlog <= longestBacklog) return rate

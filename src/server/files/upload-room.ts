@@ -5,9 +5,7 @@ import type { Files } from '../storage/ports/files.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 
-/**
- * Uploads keep the smaller of this share of the disk and these bytes free for store, audit log and output.
- */
+/** Uploads leave the smaller of this share and these bytes of the disk for store, audit log and output. */
 const freeShare = 0.1
 const freeBytes = 1024 ** 3
 /** Bytes of an upload between checks of the disk, and between checks of the user's other uploads. */
@@ -30,7 +28,7 @@ interface Parts {
 
 interface Growth {
   readonly userId: number
-  /** The upload itself, excluded from the sum of the others; null for a new one. */
+  /** Excluded from the sum of the others; null for a new upload. */
   readonly id: string | null
   /** Its final size in bytes, and the part still to come. */
   readonly size: number

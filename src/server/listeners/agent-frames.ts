@@ -19,7 +19,6 @@ export function createAgentFrames({
   clock,
   log,
 }: WebSocketDependencies): SocketEvents {
-  /** Links known to engine and terminals. */
   const takenUp = new Set<AgentSocket>()
   const reported = new LineBudget()
   const strayed = new Allowance(1, noteStraysEvery)

@@ -14,7 +14,6 @@ import type { WebSocketDependencies } from './dependencies.ts'
 import { createLinkBounds } from './link-bounds.ts'
 import { createLinkClaims, levelOf, sharedIdentity } from './link-claims.ts'
 
-/** Accepts agents, and owns their links. */
 export interface AgentListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Open links, and bytes of frames received but not yet processed. */
@@ -180,9 +179,7 @@ export function createAdmission(): Admission {
 /** Poll interval in milliseconds, in case a hint is lost. */
 const lostHint = 1000
 
-/**
- * Closes links of agents whose token was revoked or whose host was deleted. Returns a function that stops it.
- */
+/** Closes links of revoked agents and deleted hosts. Returns a function that stops it. */
 function closeRevoked(
   { store, hints, log }: Pick<WebSocketDependencies, 'store' | 'hints' | 'log'>,
   open: ReadonlySet<AgentSocket>,

@@ -16,9 +16,7 @@ import { type BacklogShare, costOf, type FrameRate, type LinkBounds, StrayFrames
 const sendBufferLimit = 64 * 1024 * 1024
 /** The same before its first pong; until then it is sent only pings and pongs. */
 const earlySendLimit = 1024 * 1024
-/**
- * Messages that need the lease, because after it expires other servers may decide otherwise (contract §12).
- */
+/** Messages that need the lease: after it expires, other servers may decide otherwise (contract §12). */
 const underLease: ReadonlySet<MessageType> = new Set([
   'EXECUTE_SCRIPT',
   'COPY_FILE',
@@ -28,7 +26,6 @@ const underLease: ReadonlySet<MessageType> = new Set([
   'TERMINAL_OPEN',
 ])
 
-/** Events of a socket for its owner. */
 export interface SocketEvents {
   /** The agent answered the ping sent after the claim; frames follow. */
   proven(link: AgentSocket): void
@@ -40,7 +37,6 @@ export interface SocketEvents {
     /** JSON text of the output, if it came in one piece. */
     json: Uint8Array | undefined,
   ): Promise<void>
-  /** The link closes because of stray frames. */
   strayed(link: AgentSocket): void
   closed(link: AgentSocket): void
 }
@@ -60,7 +56,6 @@ export class AgentSocket implements AgentLink {
   readonly agentId: string
   readonly ofOurs: boolean
   hello: AgentHello | null = null
-  /** The agent closed the link because it was stopped. */
   isStopped = false
   /** Monotonic milliseconds of the last data frame in either direction, or the agent's last ping. */
   lastActivity: number
@@ -149,10 +144,7 @@ export class AgentSocket implements AgentLink {
     return this.#claim
   }
 
-  /**
-   * Sends a ping after the claim: a link that waited for its claim may be older than the agent's link
-   * elsewhere. Frames wait for the pong.
-   */
+  /** Pings after the claim: a link that waited for it may be older than the agent's link elsewhere. */
   prove(claim: LinkClaim): void {
     this.#claim = claim
     this.#proof = { data: Buffer.from(String(claim.epoch)), since: this.#clock.monotonic() }
@@ -210,10 +202,7 @@ export class AgentSocket implements AgentLink {
     else this.#ping()
   }
 
-  /**
-   * Each ping carries the pending proof, because a peer may answer only the newest of several (RFC 6455
-   * §5.5.3).
-   */
+  /** Carries the pending proof: a peer may answer only the newest of several pings (RFC 6455 §5.5.3). */
   #ping(): void {
     if (this.#open) this.#socket.ping(this.#proof?.data)
   }

@@ -34,7 +34,6 @@ export interface WebSocketDependencies {
   /** Seconds without a data frame or an agent's ping before a link is closed (contract §6). */
   wsIdleTimeout: number
   accepting(): boolean
-  /** Whether this server's lease holds. */
   holdsLease(): boolean
   /** Called for each refused upgrade, before the response is sent; `caller` if known. */
   refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>

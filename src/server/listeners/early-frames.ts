@@ -10,7 +10,7 @@ export interface Frame {
   readonly isBinary: boolean
 }
 
-/** Frames that a link received before its first pong, in order. */
+/** Frames before a link's first pong, in order. */
 export interface EarlyFrames {
   readonly bytes: number
   add(frame: Frame): void
@@ -18,10 +18,7 @@ export interface EarlyFrames {
   take(): readonly Frame[]
 }
 
-/**
- * Limits the frames kept before the first pongs, per link and in total, because hostile hosts can delay their
- * pongs.
- */
+/** Limits frames before the first pongs, which hostile hosts can delay, per link and in total. */
 export interface EarlyRoom {
   /** `refuse` is called when the link exceeds its limit, or is the largest when the total does. */
   open(refuse: () => void): EarlyFrames

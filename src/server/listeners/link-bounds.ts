@@ -37,10 +37,7 @@ const commits: ReadonlySet<MessageType> = new Set([
 
 export const costOf = (type: MessageType): number => (commits.has(type) ? commitCost : 1)
 
-/**
- * Limits the frame rate of each agent over all its links. Excess frames wait in the socket, and thus at the
- * agent.
- */
+/** Limits each agent's frame rate over all its links. Excess frames wait at the agent. */
 export class FrameRate {
   readonly #allowance = new Allowance(frameBurst, 1000 / framesPerSecond)
 
@@ -59,10 +56,8 @@ const strayPeriod = 100
  * counted as one. An rsm agent has at most 1,024 in flight.
  */
 const straysInFlight = 2048
-/** Tasks and sessions tracked per link. */
 const mostSubjects = 1024
 
-/** Budget of stray frames per agent, over all its links. */
 export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, strayPeriod)
 
 /** Counts the stray frames of one link (P31). */
@@ -76,10 +71,7 @@ export class StrayFrames {
     this.#agentId = agentId
   }
 
-  /**
-   * Counts a frame at `now` (monotonic milliseconds) about this task or session; false if the budget is
-   * exceeded.
-   */
+  /** Counts a frame at `now` (monotonic milliseconds); false if the budget is exceeded. */
   take(about: string | null, now: number): boolean {
     return (about !== null && !this.#counts(about)) || this.#allowance.take(this.#agentId, now) === 0
   }
@@ -93,8 +85,7 @@ export class StrayFrames {
 }
 
 /**
- * Backlog in bytes at which reading a link is paused, so that its agent holds the rest; and at which it
- * resumes.
+ * Backlog in bytes above which a link is not read, so that its agent holds the rest; and below which it is.
  */
 const linkHigh = 1024 * 1024
 const linkLow = 256 * 1024
@@ -108,7 +99,6 @@ interface Flow {
   resume: () => void
 }
 
-/** One link's part of the backlog. */
 export interface BacklogShare {
   readonly bytes: number
   readonly isPaused: boolean

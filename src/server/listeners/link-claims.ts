@@ -15,7 +15,6 @@ export const levelOf = (error: unknown): 'debug' | 'error' =>
 export interface LinkClaims {
   /** Claims the host for a link; the agent's frames wait for its pong. */
   take(link: AgentSocket): Promise<void>
-  /** Releases the claim of a closed link. */
   gone(link: AgentSocket): void
   /** Called every few seconds: ends expired refusals of hosts with two agents. */
   expire(): Promise<void>

@@ -31,7 +31,6 @@ interface TerminalListenerDependencies {
   frameRefused(socket: TerminalSocket, message: string): void
 }
 
-/** Accepts clients of terminal sessions, and owns their sockets. */
 interface TerminalListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   tick(): void

@@ -66,7 +66,6 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
   }
 }
 
-/** Whether a request asks for a WebSocket on a path that has them. */
 function asksForWebSocket({ headers, url = '' }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket' && url.startsWith('/ws/')
 }
@@ -98,8 +97,7 @@ const checkInterval = 1_000
 /** Milliseconds for a process that was suspended to renew its lease. */
 const graceAfterPause = 5_000
 /**
- * Milliseconds after the last renewal until links are closed, and over which closing them is spread (contract
- * §12).
+ * Milliseconds from the last renewal until links are closed, and over which that is spread (contract §12).
  */
 const keptFor = 30_000
 const closedWithin = 30_000
@@ -110,10 +108,7 @@ interface SheddingParts {
   clock: Clock
 }
 
-/**
- * Gradually closes links while the store is unreachable, so that agents connect to other servers. Returns a
- * function that stops it.
- */
+/** Gradually closes links while the store is unreachable. Returns a function that stops it. */
 export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
   let checkedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY

@@ -30,12 +30,10 @@ export interface Counted {
   shared(): SharedLoad | null
 }
 
-/** Load of a server on a shared store. */
 interface SharedLoad extends Standing {
   hasFault: boolean
 }
 
-/** Registers the gauges of a server. */
 export function registerGauges(registry: Registry, counted: Counted): void {
   const { gauge, gauges } = polledGauges(registry)
   const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null

@@ -4,7 +4,6 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const seconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5]
 
-/** An answered request. */
 export interface Answered {
   method: string
   /** Route template, never the path; undefined if no route matches. */

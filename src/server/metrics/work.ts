@@ -8,10 +8,7 @@ const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREAC
 const deliveryOutcomes = ['delivered', 'failed', 'gave_up']
 const taskEnds = ['SUCCESS', 'FAILED', 'CANCELLED']
 
-/**
- * Counts ended executions with their gates, ended tasks, schedule slots, webhook deliveries, file bytes and
- * followed event streams.
- */
+/** Counts executions, gates, tasks, schedule slots, webhook deliveries, file bytes and event streams. */
 export function countWork(registry: Registry, facts: LocalFacts): void {
   const registers = [registry]
   const executions = new Counter({

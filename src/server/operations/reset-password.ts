@@ -26,9 +26,7 @@ async function userOf(tx: Pick<Transaction, 'find' | 'query'>, username: string)
   })
 }
 
-/**
- * Sets a user's password and revokes all their tokens, whose ids it returns. Errors: `not_found`, `invalid`.
- */
+/** Sets a password and revokes the user's tokens, whose ids it returns. Errors: `not_found`, `invalid`. */
 export async function resetPassword(
   { store, passwords, audit, at }: Parts,
   { username, password }: { username: string; password: string },

@@ -29,9 +29,7 @@ export interface Engine
   cancel(taskId: string): Promise<void>
   abandonHost: (...of: Parameters<Executions['abandon']>) => Promise<void>
   transactWithOpen: Executions['transactWithOpen']
-  /**
-   * Mark of this server's progress for an agent to store; null while a possible restore is being recorded.
-   */
+  /** Mark of this server's progress for an agent; null while a possible restore is being recorded. */
   markFor(agentId: string): RunMark | null
   /** Judges a mark that an agent reports outside of a HELLO. */
   judgeMark(source: MarkSource, mark: RunMark): void

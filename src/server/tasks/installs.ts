@@ -13,10 +13,7 @@ const wasCut =
 
 /** Tasks of type INSTALL that this server owns and carries out itself, over SSH. */
 export interface Installs {
-  /**
-   * Starts due executions, stops cancelled ones, and fails those that an earlier process of this server left
-   * running.
-   */
+  /** Starts due executions, stops cancelled ones, fails those left running by an earlier process. */
   reconcile(taskId: string): Promise<void>
   close(): void
 }
@@ -127,7 +124,6 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 }
 
-/** Appends the messages of an installation to its task's log, as a script's output. */
 function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log'>, execution: Execution) {
   const { id, taskId } = execution
   let sequence = 0

@@ -15,7 +15,6 @@ import type { Store } from '../storage/ports/store.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
 
 export interface EngineDependencies {
-  /** This server's membership in its store. */
   member: Member
   store: Store
   executions: Executions
@@ -39,7 +38,6 @@ export interface EngineDependencies {
   webhookEvents: Pick<WebhookEvents, 'endOfTask' | 'write'>
 }
 
-/** Dependencies shared by scheduler and dispatcher. */
 export interface EngineParts extends EngineDependencies {
   isStopping(): boolean
   /** Runs work in the background: logs its failure; `stop` waits for its end. */

@@ -13,17 +13,13 @@ import { notesOf } from './scheduler/silence.ts'
 /** Poll interval in milliseconds, in case a hint is lost. */
 const lostHint = 1000
 
-/** Reads tasks, whichever server runs them. */
 export interface Reads {
   summary(task: TaskRecord): Promise<TaskSummary>
   /** Bytes of its file that passed this server, by host, while the task runs. */
   passed: Carried['passed']
   /** All results, or a part, in plan order. */
   results(task: TaskRecord, part?: Part): Promise<Task['results']>
-  /**
-   * A summary with matching results: final ones for a final task; those of a running task add up to its
-   * counts.
-   */
+  /** A summary with consistent results: final for a final task; adding up to its counts for a running one. */
   details(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
   /** Current results of a running task for these hosts; empty if the task is not running. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
@@ -39,9 +35,7 @@ export interface Reads {
   waitingOn(hostId: number): Promise<number>
   /** Current load: running tasks, executions in progress, executions waiting for their host. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>
-  /**
-   * Resolves when the task is final, immediately if it is not running. Rejects with `unavailable` on `stop`.
-   */
+  /** Resolves when the task is final or not running. Rejects with `unavailable` on `stop`. */
   finished(taskId: string): Promise<void>
 }
 

@@ -18,7 +18,6 @@ export const lostByRestore =
   'this server was restored from a backup after it was sent, so whether the script ran is unknown'
 const cancelledBy = 'not started: cancelled after this server was restored from a backup'
 
-/** The agent that reports a mark. */
 export interface MarkSource {
   readonly hostId: number
   readonly agentId: string
@@ -31,7 +30,6 @@ export interface OpenRestore {
   hostId: number | null
   agentId: string | null
   tasks: number
-  /** Held executions. */
   executions: number
 }
 
@@ -43,29 +41,21 @@ export interface OpenRestore {
 export interface RestoreHold {
   open(): Promise<OpenRestore | null>
   /**
-   * Start time (ISO 8601) of the run that detected the open restore; older records came with the backup. Null
-   * if none is open.
+   * Start of the run that detected the open restore, ISO 8601: older records are the backup's. Null if none
+   * is open.
    */
   openSince(): Promise<string | null>
   /** Whether a restore is being recorded: until it is durable, no agent may get a newer mark. */
   readonly isUncertain: boolean
   /** Holds again the tasks that an earlier run held; call before tasks are taken over. */
   load(): Promise<void>
-  /**
-   * Ends as LOST executions in flight in a backup that `rsm server restore` restored; call after tasks are
-   * taken over.
-   */
+  /** Ends executions in flight in a restored backup as LOST; call after tasks are taken over. */
   settle(): Promise<void>
-  /**
-   * Whether the store contains everything a mark covers; if not, resolves to false once the consequences are
-   * durable.
-   */
+  /** Whether the store contains everything a mark covers; if not, false once the consequences are durable. */
   judge(source: MarkSource, mark: RunMark | undefined): true | Promise<boolean>
   /** Whether an execution sent in an earlier run may be resent to an agent judged this way. */
   mayResend(taskId: string, isOurs: boolean): boolean
-  /**
-   * Releases or cancels held executions; `taskIds` may continue. Rejects with `conflict` if nothing is held.
-   */
+  /** Releases or cancels held executions; `taskIds` may continue. Throws `conflict` if nothing is held. */
   confirm(cancelPending: boolean): Promise<{ confirmed: RestoreConfirmed; taskIds: string[] }>
 }
 
@@ -79,7 +69,6 @@ type RestoreHoldParts = Pick<
 
 export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStates, 'get'>): RestoreHold {
   const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
-  /** Tasks of earlier runs. */
   const previousTasks = new Set<string>()
   /** Unknown runs of restores that were confirmed in earlier runs. */
   const accepted = new Set<string>()
@@ -156,10 +145,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     for (const taskId of previousTasks) await loseUnreceived(await executions.ofTask(taskId))
   }
 
-  /**
-   * Ends unreceived executions as LOST, except those sent over the current link: their agent process is the
-   * right one.
-   */
+  /** Ends unreceived executions as LOST, except those sent over the current link. */
   async function loseUnreceived(all: readonly RunningExecution[]): Promise<void> {
     const isOnItsWay = ({ execution: { hostId, taskId } }: RunningExecution) =>
       states.get(hostId)?.named.has(taskId) === true

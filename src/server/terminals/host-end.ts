@@ -47,8 +47,8 @@ export class HostEnd {
   }
 
   /**
-   * Starts sending input, with MACs if the agent gave a key. Throws for an invalid key. Returns true the
-   * first time.
+   * Starts sending input, with MACs if the agent gave a key. Returns true the first time; throws for an
+   * invalid key.
    */
   take(record: TerminalRecord, agentKey: string | undefined, typed: TypedCount | undefined): boolean {
     if (!this.link) return false

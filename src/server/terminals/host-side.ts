@@ -57,7 +57,6 @@ export function createHostSide(state: TerminalsState): HostSide {
     return (await store.get('terminals', id))?.status !== 'OPEN'
   }
 
-  /** An open terminal on this link, or null. */
   function openTerminal(link: AgentLink, id: string): LiveTerminal | null {
     const terminal = terminals.get(id)
     return terminal?.host.link === link && !terminal.end ? terminal : null
@@ -92,8 +91,7 @@ export function createHostSide(state: TerminalsState): HostSide {
   }
 
   /**
-   * Retries, because the session may still be at the agent's previous server, or at one that is dead but not
-   * yet known to be.
+   * Retries: the session may be at the agent's previous server, or at one that is not yet known to be dead.
    */
   async function takeOverSoon(link: AgentLink, sessionId: string): Promise<void> {
     const until = clock.monotonic() + reattachWindow

@@ -58,13 +58,13 @@ export class InputQueue {
     this.#typed = new TypedCounter(isNew ? undefined : unknownCount)
   }
 
-  /** Creates the key for a TERMINAL_OPEN; returns its public part. */
+  /** Returns the public part of a key for TERMINAL_OPEN. */
   offer(): string {
     this.#key = new InputKey(this.#sessionId)
     return this.#key.publicKey
   }
 
-  /** Takes the agent's key. Throws if it is invalid. */
+  /** Throws if the key is invalid. */
   agree(agentKey: string): void {
     this.#key?.agree(agentKey)
   }
@@ -118,7 +118,7 @@ export class InputQueue {
     this.#client()?.send('ERROR', { code: 413, message, refId: null })
   }
 
-  /** The host refused input at `now` with an invalid MAC. */
+  /** The host refused input with an invalid MAC at `now`. */
   refused(now: number): void {
     if (!this.#refusals.begins(now)) return
     const message =

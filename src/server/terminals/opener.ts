@@ -146,7 +146,6 @@ function refuseWithout(
   return { agentId: host.agent.agentId, hostname }
 }
 
-/** Error if a limit of open terminals is reached, or null. */
 function tooMany(
   terminals: Iterable<LiveTerminal>,
   { hostId, userId }: Pick<TerminalRecord, 'hostId' | 'userId'>,

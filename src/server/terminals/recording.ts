@@ -10,14 +10,10 @@ const nearlyFull = 0.9
 const fullNotice = (continuesUnrecorded: boolean) =>
   `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
 
-/**
- * Marker of a recording that reached its limit, as JSON: programs cannot print markers. No terminal output
- * follows it.
- */
+/** Marker of a full recording, as JSON: programs cannot print markers. No terminal output follows it. */
 const fullMark: string = JSON.stringify('full')
 
 interface RecordingEvents {
-  /** More events are stored. */
   written(): void
   /** It cannot be written any more; called once. */
   failed(error: unknown): void
@@ -45,14 +41,10 @@ interface Pending {
 
 const lineEnd = Buffer.from(']\n')
 
-/**
- * The asciicast v2 of one terminal, appended live: at any time it consists of whole lines and at most one
- * torn line.
- */
+/** The asciicast v2 of one terminal, appended live: whole lines and at most one torn line. */
 export class Recording {
   /** Sequence of the last stored output; output beyond the limit counts as stored. */
   written: number
-  /** Bytes of stored whole lines. */
   bytes: number
   #seconds: number
   #last: number
@@ -94,10 +86,7 @@ export class Recording {
     return recording
   }
 
-  /**
-   * Continues a recording left open by an earlier process, after its last whole event; `output` gets each
-   * output in it.
-   */
+  /** Continues an earlier process's recording after its last whole event; `output` gets each output in it. */
   static async takeUp(
     recordings: Pick<Recordings, 'content' | 'reopen'>,
     id: string,
@@ -110,10 +99,7 @@ export class Recording {
     return { recording, size }
   }
 
-  /**
-   * Appends one frame of output. `json` is its JSON text in UTF-8; `seconds` counts from the terminal's
-   * start.
-   */
+  /** `json` is one frame's JSON text in UTF-8; `seconds` counts from the terminal's start. */
   output(seconds: number, sequence: number, json: Uint8Array): void {
     // Sequences are implicit; a marker is needed only after a gap.
     if (sequence !== this.#last + 1)
@@ -225,7 +211,6 @@ export async function beginRecording(
   }
 }
 
-/** State of a recording that was not ended. */
 interface Recorded {
   /** Where to continue: bytes of whole lines, seconds of the last event, sequence of the last output. */
   state: { bytes: number; seconds: number; sequence: number; isFull: boolean }
@@ -238,9 +223,7 @@ const sizeText = /^"(\d+)x(\d+)"$/
 const sequenceText = /^"sequence (\d+)"$/
 const newline = 10
 
-/**
- * Reads a recording, possibly torn by a crash; passes each output to `output`. The first line is the header.
- */
+/** Reads a possibly torn recording; passes each output to `output`. The first line is the header. */
 export async function readRecorded(
   content: AsyncIterable<Buffer>,
   output: (sequence: number, json: string) => void,

@@ -87,10 +87,7 @@ const compact = (json: Uint8Array): Uint8Array =>
 /** Bytes of delivered output kept for a client that starts over, as a reloaded browser does. */
 const keptBytes = 256 * 1024
 
-/**
- * Progress of a terminal's output: received from the host, delivered to the client, acknowledged to the
- * agent.
- */
+/** Progress of output: received from the host, delivered to the client, acknowledged to the agent. */
 export class Progress {
   /** Last output acknowledged to the agent over its current link. */
   acknowledged = -1
@@ -98,10 +95,7 @@ export class Progress {
   #delivered = -1
   /** The same for the current or last client only, which may be behind if it started over. */
   #needed = -1
-  /**
-   * Newest output that a client may have from an earlier process; unbounded until the agent reports its
-   * count.
-   */
+  /** Newest output a client may have from an earlier process; unbounded until the agent reports its count. */
   #hostHas: number
   /** After a restart, earlier output may be unknown. */
   #mayMiss: boolean
@@ -114,7 +108,6 @@ export class Progress {
     this.#hostHas = isWhole ? -1 : Number.POSITIVE_INFINITY
   }
 
-  /** Newest output that a client can have been sent. */
   get newest(): number {
     return Math.max(this.#replay.last, this.#hostHas)
   }
@@ -135,7 +128,6 @@ export class Progress {
     return 'next'
   }
 
-  /** The current client has shown output up to here. */
   advance(sequence: number): void {
     this.#needed = sequence
     this.#delivered = Math.max(this.#delivered, sequence)
@@ -148,10 +140,7 @@ export class Progress {
     this.#needed = Math.min(this.#needed, this.newest)
   }
 
-  /**
-   * Newest output that may be acknowledged to the agent, given the last recorded one; drops output that
-   * clients no longer need.
-   */
+  /** Newest output to acknowledge to the agent; drops output that clients no longer need. */
   settled(recorded: number): number {
     const upTo = Math.min(this.#replay.last, recorded, this.#delivered)
     this.#replay.trim(Math.min(upTo, this.#needed), keptBytes)

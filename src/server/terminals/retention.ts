@@ -19,7 +19,6 @@ interface Kept {
   days: number
 }
 
-/** Retention of ended terminals and their recordings. */
 export interface TerminalRetention {
   /** 0 = forever. */
   readonly days: number
@@ -37,10 +36,7 @@ export function createTerminalRetention({
   log,
   days,
 }: Kept): TerminalRetention {
-  /**
-   * Recordings without a terminal in the store: a process died between the two writes, or it is another
-   * store.
-   */
+  /** Recordings without a record: a process died between the two writes, or it is another store. */
   async function moveOrphansAside(age: Age): Promise<void> {
     // A new recording may belong to a terminal whose record is not written yet.
     const old = (await recordings.list()).filter(({ changedAt }) => age(changedAt) > day).map(({ id }) => id)

@@ -24,17 +24,14 @@ export class Saving {
     this.#deps = deps
   }
 
-  /** Marks a record as changed; the next sweep stores it. */
   changed(terminal: LiveTerminal): void {
     this.#unsaved.add(terminal)
   }
 
-  /** Forgets a terminal that another server took over. */
   forget(terminal: LiveTerminal): void {
     this.#unsaved.delete(terminal)
   }
 
-  /** Stores the end of a terminal. */
   ended(terminal: LiveTerminal): void {
     const { id } = terminal.record
     this.#ending.set(
@@ -44,7 +41,6 @@ export class Saving {
     this.#closing.set(id, terminal)
   }
 
-  /** A terminal that ended, but not yet in the store. */
   closing(id: string): LiveTerminal | undefined {
     return this.#closing.get(id)
   }

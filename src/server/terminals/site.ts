@@ -6,14 +6,12 @@ import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended, howEnded } from './terminal-end.ts'
 
-/** The terminals on this server. */
 export function createSite(state: TerminalsState): TerminalSite {
   const { terminals, openings, saving, facts } = state
 
   const attachable = (id: string): LiveTerminal | undefined =>
     openings.has(id) ? undefined : terminals.get(id)
 
-  /** Why a client cannot attach to it here. */
   async function whyNot(id: string): Promise<RsmError> {
     const record = saving.closing(id)?.record ?? (await state.store.get('terminals', id))
     if (record?.status === 'OPEN') return elsewhere(id)

@@ -33,7 +33,6 @@ export interface TerminalsDependencies {
   idleLimit?: number
 }
 
-/** State shared by the parts of this folder. */
 export interface TerminalsState extends TerminalsDependencies {
   /** Open terminals, and ended ones whose client has not been told. */
   readonly terminals: Map<string, LiveTerminal>
@@ -41,13 +40,11 @@ export interface TerminalsState extends TerminalsDependencies {
   readonly handedOver: Map<string, number>
   /** Sessions being handed over to another server; must not be adopted again here. */
   readonly leaving: Set<string>
-  /** Adoptions in progress. */
   readonly adopting: Map<string, Promise<LiveTerminal | null>>
   /** Callbacks of terminals that their host has not opened yet. */
   readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
   /** Records of terminals that were never opened, still to be removed from the store. */
   readonly unremoved: Set<string>
-  /** Current link of each host. */
   readonly agents: Map<number, AgentLink>
   readonly saving: Saving
   readonly events: TerminalEvents

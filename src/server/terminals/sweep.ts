@@ -66,9 +66,7 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
 
 /** Watches the tokens of terminals, and marks them as used while input arrives. */
 interface TokenWatch {
-  /** Whether the terminal's token is valid. */
   isAuthorized(terminal: LiveTerminal): Promise<boolean>
-  /** Whether this token is valid. */
   lives(tokenId: number): Promise<boolean>
 }
 

@@ -21,11 +21,10 @@ const recalledBytes = 2 * 1024 * 1024
 
 const recordingFull = ended('its recording is full, and unrecorded sessions are not allowed')
 
-/** Events of a terminal for its registry. */
 export interface TerminalEvents {
   /** Sends a signed TERMINAL_OPEN. */
   reopen(terminal: LiveTerminal, link: AgentLink, after: number): void
-  /** It ended; called once. */
+  /** Called once. */
   ended(terminal: LiveTerminal, end: TerminalEnd): void
   /** It ended, and its client knows so or will not return. */
   done(terminal: LiveTerminal): void
@@ -41,7 +40,6 @@ export class LiveTerminal {
   readonly host: HostEnd
   recording: Recording | null = null
   end: TerminalEnd | null = null
-  /** Whether its agent reported the end. */
   hasLeftHost = false
   /** Monotonic milliseconds; 0 before any input. */
   lastInput = 0
@@ -92,7 +90,6 @@ export class LiveTerminal {
     if (replay.isExcessive) this.finish(ended('the agent of the host sends more than was asked for'))
   }
 
-  /** Restores output recorded by an earlier process. */
   recall(sequence: number, json: string): void {
     this.replay.push(sequence, Buffer.from(json), (JSON.parse(json) as string).length)
     this.replay.trim(sequence, recalledBytes)
@@ -123,7 +120,6 @@ export class LiveTerminal {
     if (this.host.acknowledge(this.record.id, upTo)) progress.acknowledged = upTo
   }
 
-  /** The host's agent is linked and has the session. */
   linked(link: AgentLink): void {
     const wasAway = this.host.awaySince !== null
     this.#progress.acknowledged = -1
@@ -136,8 +132,7 @@ export class LiveTerminal {
   }
 
   /**
-   * The agent accepted the TERMINAL_OPEN and takes input over this link, with MACs if it gave a key. Returns
-   * false for an invalid key.
+   * The agent accepted the TERMINAL_OPEN and takes input over this link. Returns false for an invalid key.
    */
   taken(agentKey?: string, typed?: TypedCount): boolean {
     try {
@@ -231,7 +226,6 @@ export class LiveTerminal {
     this.#events.resized(this)
   }
 
-  /** Tells the user that the recording nears its limit. */
   warn(message: string): void {
     this.#notice('recording-full', message)
   }

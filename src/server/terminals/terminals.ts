@@ -17,8 +17,8 @@ export interface Terminals extends HostSide {
   /** Adopts terminals left open by an earlier process or a dead server. */
   recover(): Promise<void>
   /**
-   * Opens a terminal on the server of its host's link; resolves when the host has opened it. Throws
-   * `conflict` with the reason if it cannot.
+   * Opens a terminal on its host; resolves when it is open. Throws `conflict` with the reason if it cannot
+   * be.
    */
   open(terminal: NewTerminal): Promise<void>
   /** The site of a session: this server or another; this one if no server has it. */

@@ -8,7 +8,6 @@ import type { ShortLived } from '../storage/ports/short-lived.ts'
 const life = 30_000
 const prefix = 'rsm_tkt_'
 
-/** The user and terminal that a ticket admits. */
 export interface Admission {
   readonly sessionId: string
   readonly caller: UserCaller

@@ -85,11 +85,9 @@ const sendWindow = 256 * 1024
 /** A client's position in the output of a terminal. */
 export class ClientStream {
   readonly client: TerminalClient
-  /** Last sequence sent. */
   cursor: number
   /** Last sequence acknowledged, or taken by its socket. */
   delivered: number
-  /** Whether it was sent the end of the terminal. */
   isNotified = false
   #inFlight: { sequence: number; size: number }[] = []
   #bytes = 0
@@ -105,9 +103,7 @@ export class ClientStream {
     this.#moved = moved
   }
 
-  /**
-   * Sends pending output within the client's window. Returns false if the client fell behind the kept output.
-   */
+  /** Sends pending output within the window. Returns false if the client fell behind the kept output. */
   pump(replay: Replay): boolean {
     while (this.#bytes < sendWindow) {
       const chunk = replay.after(this.cursor)

@@ -17,7 +17,6 @@ const longestNodes = 200
 const countsText = (counts: readonly (readonly [status: string, count: number])[]): string =>
   counts.map(([status, count]) => `${count} ${status}`).join(', ')
 
-/** A field's value as text; empty if missing. */
 function fieldOf({ data }: Notification, field: string): string {
   const value = data[field] ?? ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
@@ -42,7 +41,6 @@ function endOfTask(notification: Notification): string {
   return `${what} FAILED${where} (${said('count')} of ${said('hostCount')} ${hosts}${kinds})`
 }
 
-/** An event as a line for people. */
 function sentence(notification: Notification): string {
   const said = (field: string) => fieldOf(notification, field)
   const hosts =

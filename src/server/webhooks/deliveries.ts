@@ -39,8 +39,7 @@ interface Parts {
   readonly member: Member
   readonly holdsLease: () => boolean
   /**
-   * Start of an open restore, or null. Older deliveries are held, because they may have been sent after the
-   * backup (contract §16).
+   * Start of an open restore, or null: older deliveries are held, as they may have been sent (contract §16).
    */
   readonly openSince: () => Promise<string | null>
   readonly facts: LocalFacts
@@ -52,13 +51,10 @@ interface Parts {
   readonly hostGrace: { readonly offline: number; readonly online: number }
 }
 
-/** The webhooks that this server owns, and their deliveries. */
 export interface Deliveries {
-  /** Starts sending. */
   start(): void
   /** Sends a test event; null if the server is stopping. */
   test(webhook: Webhook): Promise<Outcome | null>
-  /** Deliveries pending for this server's webhooks. */
   waiting(): number
   /** Stops sending; interrupted deliveries are resent by the next owner of the webhook. */
   stop(): Promise<void>

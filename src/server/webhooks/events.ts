@@ -19,10 +19,7 @@ import { type Origin, passes } from './filters.ts'
 
 export type Webhook = Readonly<WebhookRecord>
 
-/**
- * Hosts matched by webhook selectors, by webhook id; a webhook without a selector, which gets events of all
- * hosts, has no entry.
- */
+/** Hosts matched by selectors, by webhook id; webhooks without a selector, for all hosts, have no entry. */
 export type Reach = ReadonlyMap<number, ReadonlySet<number>>
 
 /** Writes events for webhooks in the transaction that causes them (contract §16). */
@@ -43,7 +40,6 @@ export interface WebhookEvents {
     data: EventData,
     about?: { reach: Reach; hostIds: readonly number[] } | { schedule: ScheduleRecord },
   ): void
-  /** Writes the event for this webhook, if it wants it. */
   writeTo(tx: Pick<Transaction, 'put'>, webhook: Webhook, type: WebhookEvent, data: EventData): void
   /** Prepares the events for the end of a task whose hosts have all ended; null if no webhook wants them. */
   endOfTask(taskId: string): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
@@ -224,7 +220,6 @@ function dataOf(task: TaskRecord, schedule: string | null, failed: readonly stri
   }
 }
 
-/** Page of the console for an event. */
 function pageOf({ taskId, scheduleId, hostId, nodes }: EventData): string | null {
   if (typeof taskId === 'string') return `tasks/${taskId}`
   if (typeof scheduleId === 'number') return `schedules/${scheduleId}`

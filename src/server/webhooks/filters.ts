@@ -83,10 +83,7 @@ export async function filtersToApi(
   }
 }
 
-/**
- * Whether an event with this origin passes the filters. The id follows renames; the name matches a schedule
- * that was deleted and created again.
- */
+/** The id follows renames; the name matches a schedule that was deleted and created again. */
 export function passes(filters: Pick<WebhookRecord, WebhookFilter>, origin: Origin): boolean {
   return webhookFilters.every((name) => {
     const filter = filters[name] ?? null

@@ -51,10 +51,7 @@ export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'
   return foldIds(await withAgent(store, away))
 }
 
-/**
- * Reports hosts that go offline or come back to webhooks, as one event per group (contract §16). The
- * webhook's record stores the reported hosts.
- */
+/** Reports hosts that go offline or come back, those together as one event (contract §16). */
 export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }: Parts) {
   const sinces = new Map<number, Since>()
 

@@ -10,21 +10,13 @@ import { Semaphore } from '../../core/mutex.ts'
 export interface WebhookAllowance {
   /** Addresses and networks (CIDR) that are always allowed. */
   readonly allow?: readonly string[] | undefined
-  /**
-   * Whether http to loopback is allowed; loopback is not a public address, so `allow` must include it too.
-   */
+  /** Allows http to loopback, which must be in `allow` too, because it is not a public address. */
   readonly insecure?: boolean | undefined
-  /**
-   * Name of the environment variable with a proxy for a URL: webhooks ignore it, and failed deliveries say
-   * so.
-   */
+  /** Environment variable with a proxy for a URL: webhooks ignore it, and failed deliveries say so. */
   readonly proxyVariable?: ((url: URL) => string | undefined) | undefined
 }
 
-/**
- * Validates webhook targets: the server's own network is refused unless its administrator allows it (contract
- * §16).
- */
+/** Validates webhook targets: the server's own network is refused unless allowed (contract §16). */
 export interface Judge {
   /** The fault of a URL, or null, as far as it can be checked without DNS. */
   urlFault(url: string): string | null
@@ -102,7 +94,6 @@ const isIn = (address: Address, [network, bits]: Network): boolean =>
 const isGlobal = (address: Address): boolean =>
   address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(globalSix))
 
-/** Current addresses of this machine. */
 const ownAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
 
@@ -122,10 +113,7 @@ export type Resolve = (
 
 export const systemResolve: Resolve = (host) => lookup(host, { all: true })
 
-/**
- * Parallel DNS lookups. They use the libuv thread pool of four threads, which file I/O needs too, so a hung
- * DNS server must not take all of them.
- */
+/** Parallel DNS lookups. They share four threads with file I/O, and a hung DNS server must not take all. */
 const lookupsAtOnce = 2
 
 /** Queued lookups. Each webhook sends one at a time; tests add more. */

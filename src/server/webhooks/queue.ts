@@ -98,10 +98,7 @@ function afterTry(delivery: Delivery, { status, error }: Outcome, now: number, a
   return pause === null ? { ...tried, ...end, status: 'GAVE_UP' } : { ...tried, nextAt: isoTime(now + pause) }
 }
 
-/**
- * Writes deliveries that are still pending; others were removed with their webhook, or handled by another
- * server.
- */
+/** Writes deliveries still pending: others went with their webhook, or another server was faster. */
 async function write(store: Store, next: readonly DeliveryRecord[]): Promise<void> {
   await store.transact(async (tx) => {
     const now = await tx.getMany(
@@ -159,7 +156,6 @@ export async function removeDeliveries(store: Store, deliveries: readonly Delive
   })
 }
 
-/** Removes all deliveries of a deleted webhook. */
 export async function clearQueue(store: Store, webhookId: number): Promise<void> {
   for (;;) {
     const { items } = await store.query('deliveries', { where: { equals: { webhookId } }, limit: 5 * atOnce })

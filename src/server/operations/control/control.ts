@@ -13,7 +13,6 @@ import {
 import { controlSocket, type SocketPath } from '../../../disk/control-socket.ts'
 import type { Log } from '../../../disk/log.ts'
 
-/** Implementation of each operation. */
 export type ControlOperations = {
   readonly [N in ControlName]: (input: ControlCalls[N]['input']) => Promise<ControlCalls[N]['answer']>
 } & {

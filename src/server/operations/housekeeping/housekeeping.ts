@@ -40,8 +40,7 @@ interface Housekept {
 }
 
 /**
- * Hourly removes expired sessions, tokens, enrollment tokens, needless tombstones, idempotency keys, webhook
- * deliveries, tasks, terminal sessions, files, metrics and versions of removed scripts.
+ * Removes expired records, old tasks, sessions, metrics and script versions, and unused files, every hour.
  */
 export function createHousekeeping({
   store,

@@ -36,7 +36,6 @@ interface Going {
   bytes: number
 }
 
-/** Tasks that a sweep would remove now. */
 interface RetentionPlan {
   byAge: Going
   /** The oldest tasks within the age limit, until the rest fits the size limit. */
@@ -69,9 +68,7 @@ export function createRetention(
     await results.forget(taskId)
   }
 
-  /**
-   * Moves aside folders of tasks that are not in the store: a sweep was interrupted, or it is another store.
-   */
+  /** Task folders that are not in the store: a sweep was interrupted, or it is another store. */
   async function moveOrphansAside(): Promise<void> {
     const ids = await results.list()
     const tasks = await store.getMany('tasks', ids)
@@ -81,7 +78,6 @@ export function createRetention(
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
-  /** Ended tasks beyond the age limit. */
   async function pastDays(): Promise<Ended[]> {
     if (days === 0) return []
     const age = agreed.age()
@@ -126,7 +122,6 @@ export function createRetention(
     return { byAge, bySize, stays: young.filter(({ id }) => !isTooMuch.has(id)), sizes }
   }
 
-  /** Returns the number of removed tasks. */
   async function remove(tasks: readonly Ended[]): Promise<number> {
     let removed = 0
     for (let from = 0; from < tasks.length; from += atOnce) {
@@ -184,7 +179,7 @@ interface RemovalParts {
 
 /**
  * Reports data beyond the limits, and removes it unless `dryRun`. Errors: `conflict` during a backup or
- * another removal.
+ * removal.
  */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 

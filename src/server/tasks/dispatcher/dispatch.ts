@@ -52,7 +52,6 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     for (const state of lost) parts.inBackground(requeue(state), 'requeuing unsent frames')
   }
 
-  /** Requeues executions whose frames were never sent. */
   function requeue(state: HostState): Promise<void> {
     state.requeuing ??= requeueAll(state).finally(() => {
       state.requeuing = null
@@ -82,7 +81,6 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
   }
 
-  /** Batches all hosts hinted at in one turn. */
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()

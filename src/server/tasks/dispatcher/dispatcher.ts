@@ -8,10 +8,7 @@ import type { HostState, HostStates } from './host-states.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createReconcile } from './reconcile.ts'
 
-/**
- * Serves the hosts linked here: claims due executions, sends, receives and settles. It knows no plans,
- * because a task may belong to another server.
- */
+/** Serves the hosts linked here. It knows no plans, because a task may belong to another server. */
 export interface Dispatcher extends Pick<Receiver, 'received' | 'phase' | 'output' | 'complete'> {
   /** `ready` is called once the store knows that the link accepts work. */
   linked(link: AgentLink, ready?: () => void): Promise<void>
@@ -19,8 +16,7 @@ export interface Dispatcher extends Pick<Receiver, 'received' | 'phase' | 'outpu
   /** Catches up on lost hints and on work that a full disk delayed. */
   sweep(): Promise<void>
   /**
-   * Resends cancels that may be lost. Ends as LOST executions that linked agents do not report, and as
-   * incomplete those whose output is missing.
+   * Resends cancels; ends executions as LOST that linked agents do not report, or incomplete without output.
    */
   sweepRunning(): Promise<void>
   close(): void
@@ -45,10 +41,7 @@ export function createDispatcher(
       if (hosts[at] === undefined && states.get(hostId)?.epoch === null) states.delete(hostId)
   }
 
-  /**
-   * Resends cancels that may be lost; cancels and forgets executions that ended without a report of the
-   * agent, e.g. as LOST.
-   */
+  /** Resends cancels; cancels and forgets executions that ended without a report of the agent (LOST). */
   async function checkSent(hostId: number, state: HostState): Promise<void> {
     for (const taskId of new Set([...state.named, ...state.heard.keys()])) {
       const { execution } = (await executions.find(taskId, hostId)) ?? {}
@@ -75,10 +68,7 @@ export function createDispatcher(
   }
 }
 
-/**
- * Ends executions that linked agents do not report. Unlinked hosts are the task owner's: it cannot see links
- * on other servers.
- */
+/** Ends executions that linked agents do not report; for unlinked hosts, the task's owner does. */
 function createSilent(parts: EngineParts, states: HostStates) {
   const { executions, store, clock } = parts
 

@@ -7,9 +7,7 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostStates } from './host-states.ts'
 
-/**
- * Finds the execution of an agent's frame. `refused`: an ERROR was sent; `ended`: it is final on this host.
- */
+/** `refused`: an ERROR was sent; `ended`: the execution is final on this host. */
 export type FrameTarget = (
   link: AgentLink,
   frameId: string,
@@ -42,10 +40,7 @@ export function createFrameTarget(parts: EngineParts, states: HostStates): Frame
     return 'ended'
   }
 
-  /**
-   * Handles a frame for a task that is not running: frames of an ended one are acknowledged and dropped
-   * (contract §6).
-   */
+  /** A task that is not running: frames of an ended one are acknowledged and dropped (contract §6). */
   async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
     const task = await store.get('tasks', taskId)
     if (!task) {

@@ -8,7 +8,6 @@ const knownInstances = 8
 /** Ended tasks remembered per host: far more than an agent has unreported executions. */
 const maxEnded = 1024
 
-/** Incoming output and end of one execution. */
 export interface Incoming {
   /** Appends in progress, and a promise for the last of them. */
   writing: number
@@ -41,7 +40,7 @@ export class HostState {
   /** Executions whose frames were never sent, until that is durable. */
   readonly unsent = new Map<string, LinkClaim>()
   requeuing: Promise<void> | null = null
-  /** Keyed by task. */
+  /** By task. */
   readonly incoming = new Map<string, Incoming>()
   /** Settles when the newest link is taken up, or that failed: frames wait for it. */
   takenUp: Promise<unknown> = Promise.resolve()
@@ -64,7 +63,7 @@ export class HostState {
     return late === undefined ? undefined : { late }
   }
 
-  /** Records the end of a task here; returns false if that evicted an older one. */
+  /** Returns false if an older one was evicted. */
   noteEnded(taskId: string, late = this.#ended.get(taskId) ?? null): boolean {
     const hasRoom = this.#ended.size < maxEnded || this.#ended.has(taskId)
     this.#ended.set(taskId, late)

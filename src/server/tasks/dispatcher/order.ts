@@ -10,7 +10,6 @@ const tooOld = `echo "the agent of this host cannot upgrade itself yet: install 
 exit 126`
 
 interface Given {
-  /** Values of secret parameters. */
   readonly secrets: Readonly<Record<string, string>>
   /** Largest file a host may send, in bytes. */
   readonly maxFileSize: number
@@ -35,13 +34,12 @@ function gatesOf({
   }
 }
 
-/** Turns a script's name into a file name; undefined if no character is usable. */
+/** Undefined if no character is usable. */
 function fileName(name: string | null): string | undefined {
   const fit = (name ?? '').replace(/[^A-Za-z0-9._+-]+/g, '_').replace(/^[^A-Za-z0-9]+/, '')
   return fit.slice(0, 64) || undefined
 }
 
-/** Builds the order of a task, before it is bound to a host and a link. */
 export function orderOf(task: TaskRecord, { secrets, maxFileSize }: Given): Order {
   const { id: taskId, timeout, runAs, maxOutputBytes, copy, fetch } = task
   const shared = { taskId, timeout, ...(runAs === null ? {} : { runAs }), maxOutputBytes }
@@ -84,10 +82,7 @@ export function orderFor(
 
 const pathOn = (hostname: string, path: string): string => expandPath(path, hostname) ?? path
 
-/**
- * Why the expanded path of a task is too long for this host, or null. Everything else was validated with the
- * request.
- */
+/** Why the expanded path is too long for this host, or null; the request validated everything else. */
 export function unfitPath({ copy, fetch }: TaskRecord, hostname: string): string | null {
   const order = copy ?? fetch
   const fault = order ? pathFault(pathOn(hostname, order.path), order.kind) : null

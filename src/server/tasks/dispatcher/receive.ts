@@ -17,12 +17,11 @@ import { createFrameTarget } from './frame-target.ts'
 import type { EarlyEnd, HostStates, Incoming } from './host-states.ts'
 
 /**
- * Milliseconds a linked agent may take between pieces of missing output. An rsm agent sends all output before
- * the end, so anything missing arrives soon or never.
+ * Milliseconds between pieces of missing output. Agents send output before the end, so the rest comes soon or
+ * never.
  */
 const missingOutput = 2 * 60_000
 
-/** Receives frames of executions from agents. */
 export interface Receiver {
   /**
    * Stores a piece of output; resolves when it is durable or dropped. Call in order of arrival. `json` is its JSON
@@ -58,7 +57,6 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
     return found
   }
 
-  /** Sends one acknowledgement for everything that became durable together. */
   function acknowledge(link: AgentLink, taskId: string, incoming: Incoming): void {
     if (!link.hello || incoming.acknowledging) return
     incoming.acknowledging = true
@@ -227,7 +225,6 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
 /** Cache limit; the cache lets the ends of a large task read it once. */
 const maxCached = 1000
 
-/** Checks reported ends against the server's task records. */
 function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
   const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(maxCached)
 
@@ -262,7 +259,6 @@ function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
   }
 }
 
-/** Advice when a default timeout ended one of the task's scripts. */
 interface TimeoutHints {
   readonly script: string | null
   readonly verify: string | null

@@ -99,10 +99,7 @@ export function createReconcile(
     link.send('CANCEL_SCRIPT', { taskId })
   }
 
-  /**
-   * Tells the agent which output is stored, so that it continues from there. `mayStart` is false if another
-   * agent has the execution too.
-   */
+  /** Reports the stored output, so that the agent continues; `mayStart` unless another agent has it too. */
   function resume(
     link: AgentLink,
     state: HostState,
@@ -116,8 +113,7 @@ export function createReconcile(
   }
 
   /**
-   * Answers executions named by the agent that no running task has: it may forget them, or first send a late
-   * result.
+   * Answers executions named by the agent that no running task has: it forgets them, or sends a late result.
    */
   async function others(link: AgentLink): Promise<void> {
     const named = link.hello?.tasks ?? []
@@ -163,10 +159,7 @@ export function createReconcile(
   }
 
   return {
-    /**
-     * A link is up; an rsm agent has sent HELLO. `ready` is called once the store knows that the link accepts
-     * work.
-     */
+    /** Called after HELLO. `ready` is called once the store knows that the link accepts work. */
     async linked(link: AgentLink, ready?: () => void): Promise<void> {
       const { hostId, claim, hello } = link
       const state = states.of(hostId)

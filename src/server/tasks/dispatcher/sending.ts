@@ -17,7 +17,6 @@ import { orderFor, orderOf, unfitPath } from './order.ts'
 
 type Variables = Readonly<Record<string, string>>
 
-/** A task to send, the same for all its hosts. */
 interface OutboundTask {
   task: TaskRecord
   order: Order
@@ -25,7 +24,6 @@ interface OutboundTask {
   fault: string | null
 }
 
-/** Sends executions that are marked as sent. */
 interface Sending {
   /** Script variables of these hosts, by id; omits base-protocol agents. */
   aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>>
@@ -157,7 +155,7 @@ function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string
   return `not started: the agent of this host cannot limit ${words}`
 }
 
-/** Secret parameters of a task. Throws if they cannot be decrypted. */
+/** Throws if they cannot be decrypted. */
 function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {
   if (secretParams === null) return {}
   return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>

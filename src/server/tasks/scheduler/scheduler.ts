@@ -13,8 +13,8 @@ import { createUnreachable } from './unreachable.ts'
 /** Milliseconds before a step is retried after a refused write (full disk). */
 const retryAfter = 1000
 /**
- * Milliseconds. An agent first retries 5 s after losing its server, with jitter (contract §6); this allows
- * two retries.
+ * Milliseconds. Agents first retry 5 s after losing their server, with jitter (contract §6); allows two
+ * retries.
  */
 const returnGrace = 15_000
 /** Sweeps between checks of all tasks, changed or not. */
@@ -27,8 +27,7 @@ const tooManyFailed = 'not started: failure limit reached'
  */
 export interface Scheduler {
   /**
-   * Writes a new task, its first executions already due, in one transaction with `also`; same result as
-   * Executions.create.
+   * Writes a new task with its first executions due, together with `also`; same result as Executions.create.
    */
   create<T>(
     task: TaskRecord,

@@ -32,7 +32,6 @@ export type OpenExecution = Pick<
   'id' | 'taskId' | 'hostId' | 'hostname' | 'status' | 'dueAt' | 'overSsh'
 >
 
-/** A task that this server owns. */
 export class TaskRunner {
   readonly id: string
   readonly type: TaskType
@@ -49,15 +48,15 @@ export class TaskRunner {
   pauseTimer: NodeJS.Timeout | undefined
   retryTimer: NodeJS.Timeout | undefined
   /**
-   * Monotonic milliseconds until which no host counts as unreachable: after a restart, agents reconnect one
-   * by one.
+   * Monotonic milliseconds until which no host is unreachable: agents reconnect to a restarted server one by
+   * one.
    */
   graceUntil = 0
   /** Open executions that run over links, by id, as far as the owner knows. */
   readonly open = new Map<string, OpenExecution>()
   /** RUNNING executions over links, by id. */
   readonly watches = new Map<string, Watch>()
-  /** Monotonic milliseconds since when the host of a due execution has had no link, by execution id. */
+  /** Monotonic milliseconds since when a due execution's host has no link, by execution id. */
   readonly awaySince = new Map<string, number>()
   /** Published reasons for silent hosts, by execution id. */
   notes = new Map<string, string>()

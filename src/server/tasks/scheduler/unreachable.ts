@@ -9,8 +9,7 @@ const defaultQueueSeconds = 120
 const stoppedQueueSeconds = 15
 
 /**
- * Every fourth sweep, about once a second, looks up the links of all waiting hosts; the others only judge
- * hosts that were disconnected then.
+ * Every fourth sweep (about 1 s) looks up links of all waiting hosts; others judge only disconnected ones.
  */
 const sweepsToFull = 4
 
@@ -83,7 +82,6 @@ export function createUnreachable(
     })
   }
 
-  /** Whether it waited longer than it may. */
   function isOverdue({ id, taskId }: OpenExecution, view: PresenceView | undefined): boolean {
     const task = owned.get(taskId)
     const now = clock.monotonic()
@@ -97,7 +95,6 @@ export function createUnreachable(
   const mayWait = ({ status, taskId }: OpenExecution) =>
     status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId)
 
-  /** Gives up executions whose hosts are disconnected for too long. */
   async function judge(away: readonly OpenExecution[]): Promise<void> {
     if (away.length === 0) return
     const views = await viewsOf(away)

@@ -1,9 +1,6 @@
 /** Milliseconds for a linked agent to send an end or more output once an end is overdue. */
 const lastWord = 60_000
-/**
- * Milliseconds between checks that prove silence; after a longer gap, this server or its store may have
- * stalled.
- */
+/** Longest milliseconds between checks that prove silence; beyond, server or store may have stalled. */
 const longestGap = 30_000
 /** Milliseconds that a linked agent may send output after a cancel. */
 const outputAfterCancel = 10 * 60_000
@@ -95,10 +92,7 @@ export class Watch {
   }
 }
 
-/**
- * `longest`: longest run in seconds, gates included; 0 for unlimited. `silent`: milliseconds since the last
- * report.
- */
+/** `longest`: longest run in seconds, gates included; 0 for unlimited. `silent`: milliseconds. */
 export function isTooSilent(longest: number, silent: number): boolean {
   return silent > (longest === 0 ? silenceWithoutTimeout : longest * 1000 + silence)
 }

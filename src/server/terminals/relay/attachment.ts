@@ -12,18 +12,11 @@ const low = 16 * 1024
 const overhead = 200
 /** Milliseconds over which `written` reports are batched. */
 const writtenDelay = 10
-/**
- * Bytes in flight to one client; more than the 256 KiB of output that a terminal sends ahead of it. Above,
- * the client is closed.
- */
+/** Bytes in flight to one client before it is closed; beyond the 256 KiB that a terminal sends ahead. */
 const maxInFlight = 4 * 1024 * 1024
-/**
- * Milliseconds after a client's socket closes to wait for `parted`, the report that both sides closed it in
- * order.
- */
+/** Milliseconds to wait for `parted`, the report that both sides closed the client's socket in order. */
 const partsWithin = 5_000
 
-/** Data about a client for the server of the session. */
 export interface Attach extends Pick<TerminalClient, 'caller' | 'ip' | 'acknowledges'> {
   readonly sessionId: string
   readonly after: number | null

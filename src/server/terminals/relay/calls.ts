@@ -24,8 +24,8 @@ interface Pending {
 }
 
 /**
- * RPC client for the site of another server. `fault` creates the error of unanswered calls; `ended` is called
- * when the channel closes.
+ * RPC client for another server's site. `fault` creates errors of unanswered calls; `ended`: the channel
+ * closed.
  */
 export class Calls implements ChannelEvents {
   readonly #pending = new Map<number, Pending>()
@@ -72,7 +72,6 @@ export class Calls implements ChannelEvents {
   }
 }
 
-/** Answers an RPC of another server. */
 export async function answerCall(
   site: TerminalSite,
   [method, id, ...args]: readonly unknown[],
