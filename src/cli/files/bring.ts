@@ -35,10 +35,7 @@ function within<T>(directory: string, work: () => T): T {
 
 const make = (directory: string): string[] => within(directory, () => makeDirectory(directory))
 
-/**
- * A single file of one host takes the target's name, unless that is a directory, as with scp. Errors:
- * `usage`.
- */
+/** One file of one host takes the target's name, unless that is a directory, as with scp. Errors: `usage`. */
 export function destinationOf(target: string, kind: Fetch['kind'], hostCount: number): Destination {
   const found = within(dirname(target), () => statSync(target, { throwIfNoEntry: false }))
   const isDirectory = found?.isDirectory() === true
@@ -62,9 +59,7 @@ interface Come {
 const placeOf = ({ target, isFile }: Destination, { hostname, path }: Come): string =>
   isFile ? target : join(target, fileNameOf(hostname), basename(normalize(`/${path}`)))
 
-/**
- * Downloads fetched files to their destinations, and reports each. Errors: `usage` if one cannot be written.
- */
+/** Downloads fetched files to their places, and reports each. Errors: `usage` if one cannot be written. */
 export async function bring(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,

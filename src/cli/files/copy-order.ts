@@ -24,7 +24,7 @@ export interface FromHosts {
   readonly target: string
 }
 
-/** Parses the arguments of `cp`. Errors: `usage`. */
+/** Errors: `usage`. */
 export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   const target = words.at(-1) ?? ''
   const sources = words.slice(0, -1)
@@ -54,10 +54,7 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   })
 }
 
-/**
- * Parses an argument of `cp`: remote if it contains `:/` with no `/` before, else undefined (contract §13).
- * Errors: `usage`.
- */
+/** Undefined for a local path: a remote one has `:/` with no `/` before (contract §13). Errors: `usage`. */
 function remoteOf(argument: string): RemotePath | undefined {
   const slash = argument.indexOf('/')
   const before = slash === -1 ? argument : argument.slice(0, slash)
@@ -90,7 +87,7 @@ export function pathOnHosts(path: string, source: string, kind: Copy['kind']): s
   return whole
 }
 
-/** Parses the options of a copy. Errors: `usage`. */
+/** Errors: `usage`. */
 export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
   const { backup, diff, secret } = flags
   if (diff && secret)

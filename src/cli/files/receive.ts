@@ -26,14 +26,10 @@ interface Coming {
   readonly hostId: number
   readonly hostname: string
   readonly kind: Fetch['kind']
-  /** Limit for a tree. */
   readonly mostEntries: number
 }
 
-/**
- * Downloads a fetched file or tree to `path`; returns its size and a warning. Errors: `usage` if it cannot be
- * written.
- */
+/** Downloads a file or tree to `path`; returns its size and a warning. Errors: `usage` if unwritable. */
 export async function receive(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,
@@ -69,10 +65,7 @@ export async function receive(
   }
 }
 
-/**
- * Unpacks a tree by the rules for trees on hosts, so that entries cannot leave the directory (contract §13).
- * Returns a warning or null.
- */
+/** Unpacks a tree by the rules for hosts, so that no entry leaves the directory (contract §13). */
 async function unpack(
   path: string,
   directory: OpenDirectory,

@@ -35,10 +35,7 @@ export const scheduledCopyFlags = {
   'limit-rate': limitRate,
 }
 
-/**
- * Reads `--copy` and `--to`; null without them. Checks local files at once, and uploads only when the
- * returned function is called. Errors: `usage`, `invalid`.
- */
+/** Null without `--copy`. Checks local files; the returned function uploads. Errors: `usage`, `invalid`. */
 export async function readScheduledCopy(
   command: BaseCommand,
   client: () => Promise<Client>,

@@ -5,7 +5,7 @@ import { showDuration } from '../text/time.ts'
 
 type Fields = Record<string, string>
 
-/** A file as far as known; undefined if it cannot be looked up. */
+/** Undefined if the file cannot be looked up. */
 type Known = Partial<Pick<File, 'name' | 'size' | 'sha256' | 'isSecret'>> | undefined
 
 /** `app.conf, 139 B, sha256 054a…` */
@@ -16,7 +16,6 @@ function fileLine(fileId: string, file: Known): string {
   return known.length === 0 ? fileId : known.join(', ')
 }
 
-/** Fields of a copy: its file, destination and attributes. */
 export function copyFields({ fileId, kind, ...copy }: Copy, file: Known): Fields {
   const { path, mode, sourceMode, owner, group, backup, check } = copy
   const isTree = kind === 'TREE'
@@ -42,7 +41,6 @@ export const stdinFields = (fileId: string, file: Known): Fields => ({ stdin: fi
 export const rateFields = (limitRate: number | null | undefined): Fields =>
   typeof limitRate === 'number' ? { 'limit rate': `${showBytes(limitRate)}/s` } : {}
 
-/** Files that a task copies to or from its hosts. */
 export function filesOfTask({
   copy,
   fetch,
@@ -62,10 +60,7 @@ export function filesOfTask({
   }
 }
 
-/**
- * `12.3 MB of 1.0 GB`, `35.2 MB/s`, `28 s left`; omits the total if unknown, and the rate, in bytes per
- * second, until it is known.
- */
+/** `12.3 MB of 1.0 GB`, `35.2 MB/s`, `28 s left`; total and rate (bytes per second) only if known. */
 export function transferParts(bytes: number, size: number | null, rate: number | null): string[] {
   const parts = [size === null ? showBytes(bytes) : `${showBytes(bytes)} of ${showBytes(size)}`]
   if (rate === null || rate <= 0) return parts

@@ -25,7 +25,6 @@ export interface LocalSource extends Source {
   readonly close: () => Promise<void>
 }
 
-/** Stdin, read to its end. */
 export function stdinSource(stdin: StdinReader, what: string): LocalSource {
   const bytes = stdin.bytes(what)
   return { name: 'stdin', size: null, parts: () => partsOf(bytes), close: async () => {} }

@@ -9,7 +9,6 @@ import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
 import { explained, type LocalSource } from './source.ts'
 
-/** A source and its name in the tree. */
 interface Named {
   readonly source: string
   /** Empty: its content goes to the top of the tree; `topName`: it is the top itself. */

@@ -11,7 +11,7 @@ interface Awaited extends FollowOptions {
 
 /**
  * Resolves once every host is there. Reads the state when the event stream starts, so that no change is
- * missed, then follows the stream. Rejects for a removed host as `read` does for an unknown name.
+ * missed. Rejects for a removed host as `read` does for an unknown name.
  */
 export async function awaitHosts(api: Api, options: Awaited): Promise<readonly Host[]> {
   const { read, isThere } = options

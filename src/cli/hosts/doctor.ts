@@ -54,13 +54,9 @@ async function greet(client: Client): Promise<Greeting> {
   return { info, clockOffset: (asked + Date.now()) / 2 - Date.parse(info.serverTime) }
 }
 
-/** The server's endpoint, and the version of this program. */
 type OwnEndpoint = Endpoint & { readonly version: string }
 
-/**
- * Examines the hosts that a selector matches, all without one, and the connection to the server unless it is
- * about one host. Errors: `not_found` if the selector matches no host.
- */
+/** Examines the matching hosts, or all; and the server, unless one host matches. Errors: `not_found`. */
 export async function examineFleet(
   client: Client,
   endpoint: OwnEndpoint,

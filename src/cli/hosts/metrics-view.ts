@@ -96,10 +96,7 @@ const lowestOf = ({ readings }: Series) =>
 const averageOf = ({ readings }: Series) =>
   readings.reduce((sum, { value }) => sum + value / readings.length, 0)
 
-/**
- * Draws readings, one character per equal part of the time, from 0 to `top`: the highest of each part, so
- * that no peak is lost; blank without a reading.
- */
+/** One character per equal part of the time, from 0 to `top`: its highest reading, or blank. */
 export function sparkline(readings: readonly Reading[], scale: Scale, width: number): string {
   const { from, to, top } = scale
   const marks = isUtf8() ? bars : asciiBars

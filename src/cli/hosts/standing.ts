@@ -14,9 +14,7 @@ export interface Standing {
   readonly state: string
 }
 
-/**
- * Displayed status of a host with its reason, without repetition: `OFFLINE: never heard`, `NO LINK for 12 s`.
- */
+/** Displayed status and reason, without repetition: `OFFLINE: never heard`, `NO LINK for 12 s`. */
 export function standingOf(
   host: Pick<Host, 'status' | 'statusReason' | 'agent'>,
   reason = host.statusReason,

@@ -7,7 +7,6 @@ const context = 3
 
 const tones: Record<string, string> = { '+': '32', '-': '31', '@': '36' }
 
-/** Compares outputs with that of the majority, within a time limit. */
 export class Differ {
   readonly #name: string
   readonly #text: string

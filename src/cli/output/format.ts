@@ -4,9 +4,7 @@ import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { isColorless } from '../text/screen.ts'
 
-/**
- * A way to show a task: gets its events in order, then its end. Each format is a file that implements this.
- */
+/** A way to show a task: gets its events in order, then its end. */
 export interface OutputFormat {
   event(event: TaskEvent): Promise<void> | void
   /** The task with its results, after its last event; after an interruption, as far as known. */
@@ -17,10 +15,7 @@ export interface FormatOptions {
   readonly stdout: Sink
   /** For a format that writes to a file, the same file. */
   readonly stderr: Sink
-  /**
-   * Whether both go to one place, such as a terminal or file, so that an unterminated line on one disturbs
-   * the other.
-   */
+  /** Both go to one place, e.g. a terminal: an unterminated line on one disturbs the other. */
   readonly together: boolean
   readonly hostCount: number
   /** Only one host, so that no other breaks into its lines. */
@@ -29,10 +24,7 @@ export interface FormatOptions {
   readonly raw: boolean
   readonly diff: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
-  /**
-   * Shows the unfinished line of one of several hosts, '' once it is finished; it is shown nowhere else until
-   * then.
-   */
+  /** Shows one host's unfinished line among several, '' once finished; shown nowhere else until then. */
   readonly unfinished?: ((text: string) => void) | undefined
   readonly notice: (text: string) => void
 }
@@ -51,8 +43,8 @@ export interface Sink {
 type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: (env?: object) => number }
 
 /**
- * Waits for a slow reader, so that memory stays bounded. If the reader of a `dispensable` stream is gone,
- * drops further output; otherwise rejects.
+ * Waits for a slow reader, so that memory stays bounded. If it is gone, a `dispensable` stream drops output,
+ * others reject.
  */
 export function sinkOf(stream: Stream, { dispensable = false } = {}): Sink {
   let isGone = false

@@ -32,9 +32,8 @@ interface Written {
 }
 
 /**
- * Log of a GitHub Actions step: a group per host after it has ended (a lone host live), an annotation per
- * reason of failure, and a table in the step summary. Output of hosts is defused, so that it contains no
- * commands.
+ * Log of a GitHub Actions step: a group per host, an annotation per reason of failure, and a table in the
+ * step summary. Output is defused, so that it contains no commands.
  */
 export class GithubOutput implements OutputFormat {
   readonly #options: FormatOptions
@@ -130,7 +129,6 @@ export class GithubOutput implements OutputFormat {
   }
 }
 
-/** Appends to the file named by GitHub Actions, if any. */
 export function appendStepSummary(path: string | undefined, task: Task, failures: readonly Failure[]): void {
   if (path === undefined || path === '') return
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0

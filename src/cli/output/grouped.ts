@@ -12,17 +12,15 @@ import { LiveOutput } from './live.ts'
 const maxKept = 256 * 1024 * 1024
 const rule = '-'.repeat(15)
 
-/**
- * Output of a host, and its running hash, which finds equal output without joining the pieces of all hosts.
- */
+/** Output of a host, and its running hash, for comparison without joining the pieces. */
 interface Kept {
   readonly pieces: string[]
   readonly hash: Hash
 }
 
 /**
- * Shows equal output under its hosts, largest group first, as `clush -b` does; with `diff`, others as
- * differences from the first. Stderr is shown live, and so is all output above the limit.
+ * Equal output under its hosts, largest group first, as `clush -b` shows it; with `diff`, others as
+ * differences. Stderr is shown live, as is all output above the limit.
  */
 export class GroupedOutput implements OutputFormat {
   readonly #options: FormatOptions

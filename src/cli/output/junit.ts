@@ -8,8 +8,7 @@ import { PhaseHeads } from './lines.ts'
 import { reasonOf } from './outcome.ts'
 
 /**
- * Characters that XML 1.0 cannot represent, even escaped: most control characters, lone surrogates, U+FFFE
- * and U+FFFF. Built from numbers, so that the source contains no control character.
+ * Characters that XML 1.0 cannot represent, even escaped. Built from numbers, so that the source has none.
  */
 const illegal = new RegExp(
   `[${range(0, 0x08)}${range(0x0b, 0x0c)}${range(0x0e, 0x1f)}${range(0xfffe, 0xffff)}]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]`,
@@ -54,7 +53,6 @@ const verdictOf = ({ status, startedAt }: TaskResult) =>
 
 const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0) / 1000).toFixed(3)
 
-/** Results of the gates, if there are any. */
 function gateProperties({ verify, rollback }: TaskResult): string[] {
   const exit = (exitCode: number | null) => (exitCode === null ? '' : `, exit ${exitCode}`)
   const gates: [string, string][] = []

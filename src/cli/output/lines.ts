@@ -7,10 +7,7 @@ export const longestLine = 1024 * 1024
 export class LineAssembler {
   #rest = ''
 
-  /**
-   * Returns the lines that this piece completes, without line ends; `\r
-   * ` and a lone `\r` also end a line.
-   */
+  /** The lines that this piece completes, without line ends; `\r\n` and a lone `\r` also end a line. */
   push(data: string): string[] {
     const text = this.#rest + data
     // A `\r` at the end may be the first half of `\r\n`.
@@ -24,10 +21,7 @@ export class LineAssembler {
     return lines
   }
 
-  /**
-   * The same as one text, with line feeds between lines; undefined if no line is complete. Scans the output
-   * once instead of line by line.
-   */
+  /** The same as one text, scanned once instead of line by line; undefined if no line is complete. */
   pushText(data: string): string | undefined {
     const end = data.lastIndexOf('\n')
     const isPlain = end !== -1 && !data.includes('\r') && !this.#rest.endsWith('\r')
@@ -61,9 +55,7 @@ export const phaseMark = (phase: GatePhase): string => `[${phase.toLowerCase()}]
 export class PhaseHeads {
   readonly #last = new Map<string, { readonly phase: GatePhase | undefined; readonly isOpen: boolean }>()
 
-  /**
-   * Returns the data of an entry, after a marker line if its phase starts; `key` identifies the destination.
-   */
+  /** The data, after a marker line if a phase starts; `key` identifies the destination. */
   marked(key: string, { phase, data }: Pick<LogEntry, 'phase' | 'data'>): string {
     const last = this.#last.get(key)
     this.#last.set(key, { phase, isOpen: !data.endsWith('\n') })

@@ -25,7 +25,6 @@ interface Source {
   readonly lines: LineAssembler
   readonly prefix: string
   head: string
-  /** Whether the first part of the current line is written. */
   begun: boolean
   timer: NodeJS.Timeout | undefined
 }
@@ -199,8 +198,8 @@ export class LiveOutput implements OutputFormat {
 }
 
 /**
- * `HOST: ` before a line: each name has its own colour; for stderr it is underlined with a red colon, so that
- * streams differ without colours, too.
+ * `HOST: ` before a line, in a colour per name; stderr underlined with a red colon, to differ without
+ * colours, too.
  */
 export function hostPrefix(hostname: string, stream: Stream, colors: Colors): string {
   if (colors === 'none') return `${hostname}: `

@@ -4,9 +4,8 @@ import { jsonText } from '../text/sanitize.ts'
 import type { FormatOptions, OutputFormat, Sink } from './format.ts'
 
 /**
- * One JSON object per line, live, for programs; output is exactly what the host wrote. Entries and results
- * are inlined beside `type`; a task, which has its own `type`, is under `task`. Each host's final result
- * appears once, and the last line is `end`.
+ * One JSON object per line, live; output is exactly what the host wrote. Entries and results are inlined
+ * beside `type`, tasks are under `task`. Each host's final result appears once; the last line is `end`.
  */
 export class NdjsonOutput implements OutputFormat {
   readonly #stdout: Sink

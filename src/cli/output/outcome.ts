@@ -47,7 +47,7 @@ function codeWords(code: number | null): string {
   return name === undefined ? '' : ` (128 + ${name})`
 }
 
-/** Why a host did not succeed; `timeout` in seconds. */
+/** `timeout` in seconds. */
 export function reasonOf(result: TaskResult, timeout: number): string {
   const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
   const undone = result.rollback?.status === 'SUCCESS' ? '; rolled back' : ''
@@ -112,10 +112,7 @@ export function cutLines({ results }: Task): string[] {
   return cut.length === 0 ? [] : [`${sanitizeLine(foldNodeset(cut))}: ${cutOutput}`]
 }
 
-/**
- * `web1: 4711 sh still holds …` for hosts that succeeded; one line for hosts that left the same programs
- * running.
- */
+/** `web1: 4711 sh still holds …`; one line for hosts that left the same programs running. */
 export function warningLines({ results }: Task): string[] {
   const alike = new Map<string, TaskResult[]>()
   for (const result of results) {

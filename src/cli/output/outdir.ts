@@ -22,8 +22,7 @@ const longestName = 251
 const suffixes: Record<Stream, string> = { stdout: 'out', stderr: 'err' }
 
 /**
- * File name for a host. Registered names stay unchanged; an invented one cannot leave the directory (S07),
- * and a long one gets a hash.
+ * Registered names stay unchanged; an invented one cannot leave the directory (S07), a long one gets a hash.
  */
 export function fileNameOf(hostname: string): string {
   const safe = hostname.replace(/[^A-Za-z0-9._-]|^[.-]/gu, (character) =>
@@ -40,10 +39,7 @@ export function isOutdirName(name: string): boolean {
   return Object.values(suffixes).some((suffix) => name.endsWith(`.${suffix}`))
 }
 
-/**
- * Creates the `--outdir` directory. Errors: `usage` if it is not writable, or if an entry with the name of an
- * output file is not a regular file.
- */
+/** Errors: `usage` if it is not writable, or an entry named like an output file is not a regular file. */
 export function prepareOutdir(path: string): void {
   makeNamedDirectory(path, '--outdir')
   const refused = (why: string) => new RsmError('usage', `can't write into --outdir ${path}: ${why}`)
@@ -63,10 +59,7 @@ export function prepareOutdir(path: string): void {
   if (odd !== undefined) throw refused(`${odd} in it is not a regular file`)
 }
 
-/**
- * Opens a host's file, truncating it at the beginning. Only regular files: opening a pipe would wait for a
- * reader, and a link may lead out of the directory.
- */
+/** Only regular files: opening a pipe would wait for a reader, and a link may lead out of the directory. */
 function openRegular(path: string, begins: boolean): number {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
   const notRegular = () => new Error(`${path} is not a regular file`)
@@ -94,10 +87,7 @@ const mostPending = 1024 * 1024
 /** Milliseconds that output is buffered at most, because a person may follow the file. */
 const longestPending = 200
 
-/**
- * Files per host and stream, `web1.out` and `web1.err`, with the host's output verbatim; empty if it wrote
- * nothing.
- */
+/** Files per host and stream, `web1.out` and `web1.err`, with output verbatim; empty if there was none. */
 export class OutdirOutput implements OutputFormat {
   readonly #path: string
   readonly #begun = new Set<string>()

@@ -48,9 +48,8 @@ interface Destinations {
 }
 
 /**
- * Opens a file for writing immediately, so that mistakes are reported before anything starts; a `whole` file
- * is renamed into place when finished. `patience`: milliseconds to wait for the reader of a pipe. Errors:
- * `usage`.
+ * Opens a file at once, before anything starts; a `whole` file is renamed into place when finished.
+ * `patience`: milliseconds to wait for the reader of a pipe. Errors: `usage`.
  */
 export function openOutputFile(path: string, whole: boolean, patience = readerWait): OutputFile {
   let fd: number
@@ -150,10 +149,7 @@ function whyNot(error: NodeJS.ErrnoException, path: string): string {
   return error.code === 'ENXIO' ? 'it is a socket' : whyUnwritable(error)
 }
 
-/**
- * Refuses two destinations that are the same place under any spelling: `same` and `./same`, a link, a hard
- * link, /dev/stdout. Errors: `usage`.
- */
+/** Refuses two destinations in one place: `same` and `./same`, a link, /dev/stdout. Errors: `usage`. */
 export function refuseShared({ files, outdir, onStdout }: Destinations): void {
   const refused = (message: string) => new RsmError('usage', message)
   const taken = new Set<string>()

@@ -33,7 +33,6 @@ export interface Clock {
   after(milliseconds: number, work: () => void): () => void
 }
 
-/** Progress of a transfer, for people. */
 interface TransferProgress {
   /** `size` is null until the end if unknown. */
   readonly at: (bytes: number, size: number | null) => void
@@ -47,9 +46,9 @@ const realClock: Clock = {
 }
 
 /**
- * A line at the bottom of the terminal with the progress of a task. It is erased before other output, and
- * redrawn at a limited rate, only on an empty line. The cursor stays at its start, so that erasing below
- * removes all of it even after the terminal became narrower.
+ * A line with the progress of a task at the bottom of the terminal. Erased before other output; redrawn at a
+ * limited rate, on an empty line only. The cursor stays at its start, so that erasing below removes all of it
+ * even on a narrower terminal.
  */
 export class StatusLine {
   readonly #screen: Screen

@@ -3,12 +3,10 @@
  * of a line, after any white space; `##[name]` anywhere in it (actions/runner, ActionCommand.cs).
  */
 
-/** Escapes the text of a command. */
 export function commandData(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** Escapes the value of a command's property. */
 export function commandProperty(text: string): string {
   return commandData(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
 }

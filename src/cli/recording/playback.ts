@@ -15,9 +15,7 @@ interface Recording {
   readonly events: AsyncGenerator<RecordingEvent>
 }
 
-/**
- * Plays a recording on this terminal, and restores the terminal afterwards, whatever modes the recording set.
- */
+/** Restores the terminal afterwards, whatever modes the recording set. */
 export async function playOnTerminal(
   { header, events }: Recording,
   pace: Pace,
@@ -61,10 +59,7 @@ export async function playOnTerminal(
   if (departure.exit !== undefined) process.exitCode = departure.exit
 }
 
-/**
- * Prints all output to a file or pipe: without delays, with the line ends that programs wrote. Control
- * sequences are kept only if `raw` (contract §9).
- */
+/** Prints all output without delays, for a file or pipe; control sequences only if `raw` (contract §9). */
 export async function printAtOnce({ events }: Recording, raw: boolean): Promise<void> {
   const text = raw ? new LineEndings() : new PlainText()
   for await (const [, kind, data] of events) if (kind === 'o') await write(text.write(data))

@@ -10,15 +10,11 @@ import { withSpinner } from '../text/spinner.ts'
 import { type JoinRequest, joinHosts } from './join-hosts.ts'
 import { exitOfJoins, type JoinOutcome, showJoins, textOf } from './outcome.ts'
 
-/**
- * Hosts at once: sshd starts to refuse connections with ten pending logins (MaxStartups), and a jump host
- * sees all of them.
- */
+/** Hosts at once: sshd refuses logins from the eleventh pending one (MaxStartups), also on a jump host. */
 const usualConcurrency = 8
 
 type SshFlags = FlagsOf<typeof sshFlags> & { readonly ssh: string; readonly yes: boolean }
 
-/** Output methods of the command. */
 interface Screen {
   done(text: string): void
   print(text: string): void

@@ -10,10 +10,7 @@ import { ownExecutable } from '../../disk/own-files.ts'
 import type { Executable } from '../../ssh/conversation.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/**
- * Fetches an executable on first use. Errors: `not_found` if there is none for these hosts; those of API
- * requests.
- */
+/** Fetches an executable on first use. Errors: `not_found` if there is none; those of API requests. */
 type Executables = (machine: string) => Promise<Executable>
 
 async function fileWith(path: string, sha256: string): Promise<Executable> {
@@ -59,8 +56,8 @@ async function fetched(client: Client, name: string, sha256: string, directory: 
 }
 
 /**
- * Executables of the server's release, or this program itself if it is the same: by the sha256 that the
- * server lists, or by version if it lists none. Errors: `not_found` if there is none.
+ * Executables of the server's release; this program itself if its sha256, or without one its version,
+ * matches. Errors: `not_found` if there is none.
  */
 export async function openExecutables(
   client: Client,

@@ -29,10 +29,7 @@ const patience: Patience = {
   install: 200_000,
 }
 
-/**
- * Installs the agent on a host and waits until it is linked (contract §10); `tell` gets the progress, e.g.
- * `copying 45 %`.
- */
+/** Installs the agent and waits until it is linked (contract §10); `tell` gets e.g. `copying 45 %`. */
 export async function joinHost(
   host: string,
   setting: JoinSetting,

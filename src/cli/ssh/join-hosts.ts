@@ -18,7 +18,6 @@ export interface JoinRequest extends Omit<JoinSetting, 'executableFor' | 'joinSt
   readonly enrollment: EnrollmentCreate
   /** Called with the first token. */
   readonly made: (token: EnrollmentCreated) => void
-  /** Version of this program. */
   readonly version: string
   readonly ended: (outcome: JoinOutcome) => void
   /** Current step of each host in progress. */
@@ -30,10 +29,7 @@ interface Token {
   readonly join: string
 }
 
-/**
- * Single-use tokens. The first is created before any host is contacted, so that missing rights are reported
- * at once.
- */
+/** Single-use tokens; the first is created before any host is contacted, to report missing rights at once. */
 async function openTokens(client: Client, { enrollment, made }: Pick<JoinRequest, 'enrollment' | 'made'>) {
   const unused = new Set<number>()
   async function make() {
@@ -106,10 +102,7 @@ async function joinAll(
   }
 }
 
-/**
- * Installs and joins hosts over the user's OpenSSH (contract §10). Errors that affect every host are thrown
- * before any is contacted: no ssh, nothing to copy, no right to create tokens.
- */
+/** Joins hosts over the user's OpenSSH (contract §10). Errors that affect every host are thrown first. */
 export async function joinHosts(client: Client, request: JoinRequest): Promise<void> {
   if (!isOnPath('ssh', process.env['PATH'] ?? ''))
     throw new RsmError('unavailable', 'there is no ssh on the PATH', {

@@ -5,7 +5,7 @@ import type { Trouble } from './trouble.ts'
 
 const statuses = ['JOINED', 'FAILED', 'UNREACHABLE', 'CANCELLED'] as const
 
-/** Outcome of a host, as `--json` shows it. */
+/** As `--json` shows it. */
 export interface JoinOutcome {
   /** Name for ssh. */
   readonly host: string

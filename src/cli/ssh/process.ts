@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Channel } from '../../ssh/conversation.ts'
 
-/** Options of ssh (contract §10). */
+/** Contract §10. */
 export interface SshOptions {
   readonly user?: string | undefined
   readonly jump?: string | undefined
@@ -42,9 +42,8 @@ export function sshWords(host: string, { user, jump, acceptNew }: SshOptions): s
 }
 
 /**
- * Runs `ssh` in its own session: without a terminal, neither it nor its jump's ssh can prompt, and one signal
- * ends both. `log` returns the local ssh's errors after it ended; ssh also writes a host's disconnect reason
- * there.
+ * Runs `ssh` in its own session, so that it and its jump's ssh cannot prompt, and one signal ends both. `log`
+ * returns its errors once it ended; it also writes a host's disconnect reason there.
  */
 export function runSsh(words: readonly string[]): Channel & { readonly log: () => string } {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-ssh-'))

@@ -10,7 +10,6 @@ export interface Trouble {
   readonly hint: string | null
 }
 
-/** Exit and output of `ssh`. */
 interface Ended {
   /** Null if a signal ended it. */
   readonly exit: number | null
@@ -46,7 +45,6 @@ function partsOf(ssh: string): { own: string; theirs: string } {
   return at < 0 ? { own: ssh, theirs: '' } : { own: ssh.slice(0, at), theirs: ssh.slice(at) }
 }
 
-/** Effective ssh settings for a host. */
 function settingsFor(words: readonly string[]): (name: string) => string | undefined {
   const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
   return (name) => new RegExp(`^${name} (\\S+)`, 'm').exec(stdout)?.[1]

@@ -51,8 +51,7 @@ async function isFleet(
 }
 
 /**
- * Returns the target, after confirmation if it is `--all` or large. Pins the confirmed hosts, so that hosts
- * that join or get a tag before the start are excluded.
+ * Asks for confirmation if the target is `--all` or large. Pins the confirmed hosts: later ones are excluded.
  */
 export async function confirmTarget(
   services: Pick<Services, 'hosts'>,
@@ -69,9 +68,7 @@ export async function confirmTarget(
   return { hostIds: hosts.map((host) => host.id) }
 }
 
-/**
- * The same for a retry, which runs on the hosts that did not succeed; `always` asks for any number of them.
- */
+/** The same for the hosts of a retry that did not succeed; `always` asks for any number of them. */
 export async function confirmRetry(
   services: Pick<Services, 'tasks'>,
   taskId: string,

@@ -12,7 +12,6 @@ export interface FollowOptions extends Omit<HaltOptions, 'halted'> {
   readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount?: number }>
   /** Position and filter of the displayed log. */
   readonly query?: LogQuery
-  /** Narrows the displayed task. */
   readonly select?: (task: Task) => Task
   /** The command that continues where this one stopped; `last` is the last output shown. */
   readonly resume: (taskId: string, last: number | undefined) => string

@@ -55,8 +55,8 @@ export async function findGates(
 }
 
 /**
- * Parameters declared by all scripts of a task; the first declaration of a name wins. A script without
- * declarations accepts any parameter, so given ones count as declared.
+ * Parameters declared by all scripts of a task, the first declaration winning. A script without declarations
+ * accepts any, so given ones count as declared.
  */
 export function declaredByAll(
   params: readonly DeclaredParam[],

@@ -6,8 +6,7 @@ import { onInterruption, type Signals, type Verdict } from './interruption.ts'
 import type { TaskDisplay } from './task-display.ts'
 
 /**
- * Milliseconds to wait for the task's state after it is left or cancelled; with a cancel 5 s in all (contract
- * §9).
+ * Milliseconds to wait for the state of a task that was left or cancelled; 5 s with a cancel (contract §9).
  */
 const leaveWait = 3_000
 const cancelWait = 4_000

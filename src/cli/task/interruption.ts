@@ -28,8 +28,8 @@ const answers = new Map<string, Verdict['kind'] | 'watch'>([
 ])
 
 /**
- * Handles SIGINT and SIGTERM (contract §9). With `ask`, the first Ctrl-C asks whether to cancel the task or
- * leave it running, and a second one cancels. SIGHUP is not handled: it cancels nothing.
+ * Handles SIGINT and SIGTERM (contract §9). With `ask`, the first Ctrl-C asks whether to cancel the task, and
+ * a second one cancels. SIGHUP cancels nothing.
  */
 export function onInterruption(options: InterruptionOptions): {
   settled(): void

@@ -21,10 +21,7 @@ export function scriptText({ scriptName, firstLine }: TaskSummary): string {
   return firstLine === null ? 'a command' : `'${withOwnMark(sanitizeLine(firstLine))}'`
 }
 
-/**
- * Names the caller's newest task, for a command that ends or starts something. Errors: `usage` if not
- * interactive and without `--yes`.
- */
+/** The caller's newest task, to end or repeat it. Errors: `usage` if not interactive and without `--yes`. */
 export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
   if (!yes && !isSomeoneThere())
     throw new RsmError('usage', `without a terminal, ${verb} of latest needs --yes`, {

@@ -17,7 +17,6 @@ export interface PlannedScript {
   readonly timeout: number | null
 }
 
-/** Gates of the script, if any. */
 interface PlannedGates {
   readonly verify?: PlannedScript | undefined
   readonly rollback?: PlannedScript | undefined
@@ -29,8 +28,7 @@ const ownLines = 12
 export type PlanView = ReturnType<typeof planView>
 
 /**
- * The plan as `--plan` shows and `--json` prints it (contract §9); lists secret params without values. Times
- * in seconds, null for no limit.
+ * The plan as `--plan` shows it (contract §9), without values of secret params. Seconds; null for no limit.
  */
 export function planView(
   found: readonly Pick<Host, 'id' | 'hostname' | 'status'>[],

@@ -65,10 +65,7 @@ async function gatesOf(
   return isAsked ? (await import('./gates.ts')).readGates(flags as GateFlags, notice) : undefined
 }
 
-/**
- * Runs an order: completes its params, selects the hosts, asks, starts the task and shows it. With `plan`,
- * only shows what would run.
- */
+/** With `plan`, only shows what would run. */
 export async function runOrder(
   command: BaseCommand,
   client: Client,

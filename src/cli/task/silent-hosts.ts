@@ -27,7 +27,6 @@ export function silentLines(results: Iterable<Silent>): string[] {
     })
 }
 
-/** Reports the hosts that a task waits for, and why. */
 export class SilentHosts {
   readonly #notify: (line: string) => void
   /** Last report per host, because events repeat after a lost connection. */

@@ -83,9 +83,7 @@ function sayReplayed(command: BaseCommand, started: Started | Task): void {
   )
 }
 
-/**
- * Starts a task and shows it to its end, or with `detach` prints its id; sets the exit code (contract §9).
- */
+/** Starts a task and shows it; with `detach`, prints its id. Sets the exit code (contract §9). */
 export async function startTask(
   command: BaseCommand,
   client: Client,
@@ -131,8 +129,7 @@ export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: Sho
 }
 
 /**
- * Sets the exit code, lists failed hosts and next commands. A local file that could not be written counts as
- * a failure.
+ * Sets the exit code: a local file that could not be written is a failure. Lists failures and next commands.
  */
 export async function conclude(
   command: BaseCommand,

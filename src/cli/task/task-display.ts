@@ -45,8 +45,8 @@ const elapsed = (milliseconds: number) =>
   milliseconds < 60_000 ? `${Math.floor(milliseconds / 1000)} s` : showDuration(milliseconds)
 
 /**
- * Output of one task: a format on stdout, others in files, and a status line. Files are opened in the
- * constructor, before anything starts; then come `begin`, events and `end`.
+ * Output of one task: a format on stdout, others in files, and a status line. Files are opened before
+ * anything starts; then come `begin`, events and `end`.
  */
 export class TaskDisplay {
   readonly known: KnownTask = new KnownTask()
@@ -60,7 +60,6 @@ export class TaskDisplay {
   #failure: RsmError | undefined
   /** Held until the results of their hosts arrive. */
   #reasons: Output[] = []
-  /** Whether a host has written anything so far. */
   hasOutput = false
 
   constructor(options: TaskDisplayOptions) {
@@ -85,7 +84,6 @@ export class TaskDisplay {
     return this.#failure
   }
 
-  /** Whether no output is shown or saved. */
   get isEmpty(): boolean {
     return this.#options.show.format === undefined && this.#kept.length === 0
   }

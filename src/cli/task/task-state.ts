@@ -42,10 +42,7 @@ export class TaskState {
       this.summary = { ...this.summary, ...summary }
   }
 
-  /**
-   * Applies an event; these are in order. A host may return to PENDING if its frame was never sent, but an
-   * end stays.
-   */
+  /** Applies an event, in order. A host returns to PENDING if its frame was never sent, but an end stays. */
   result(result: TaskResult): void {
     const known = this.results.get(result.hostId)
     if (known !== undefined && isFinal(known.status) && !isFinal(result.status)) return

@@ -54,7 +54,6 @@ const redrawPause = 100
 /** Milliseconds for the server to end a terminal that was left while disconnected. */
 const removeTimeout = 3_000
 
-/** Shows a terminal of a host on this one, from its first output to its end. */
 export class AttachedTerminal {
   readonly #options: AttachedTerminalOptions
   readonly #display = new Display()

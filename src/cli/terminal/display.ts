@@ -5,7 +5,6 @@ import { localSize } from './term.ts'
 
 const escape = '\u001b'
 
-/** Shows a session: its output verbatim, and messages of rsm. */
 export class Display {
   readonly #modes = new TerminalModes()
   /** Null if stdout is a terminal. */

@@ -1,6 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
 
-/** Commands for rsm itself. */
 export type Escape = 'leave' | 'help' | 'suspend'
 
 /** Parsed input, in order: text for the shell, or a command for rsm. */
@@ -28,8 +27,8 @@ export function shownCharacter(character: string): string {
 }
 
 /**
- * Finds escapes in typed text as ssh does: only at the beginning of a line, twice for the character itself.
- * Bracketed pastes contain none, because pasted text must not end a session.
+ * Finds escapes as ssh does: at the beginning of a line, twice for the character itself. Bracketed pastes
+ * contain none, because pasted text must not end a session.
  */
 export class EscapeReader {
   readonly #character: string | undefined

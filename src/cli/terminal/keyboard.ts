@@ -8,10 +8,7 @@ interface KeyboardOptions {
   readonly resumed: () => void
 }
 
-/**
- * All keys of the terminal, in raw mode until `stop`. The terminal is restored however the process ends,
- * except on SIGKILL.
- */
+/** Keys in raw mode until `stop`. The terminal is restored however the process ends, except on SIGKILL. */
 export class Keyboard {
   readonly #options: KeyboardOptions
   #isRaw = false

@@ -1,7 +1,4 @@
-/**
- * Removes the carriage returns that a terminal adds before line feeds (ONLCR), across chunks: restores the
- * program's text for a file or pipe.
- */
+/** Removes the carriage returns that a terminal adds before line feeds (ONLCR), across chunks. */
 export class LineEndings {
   #pending = ''
 

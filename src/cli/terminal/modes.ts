@@ -1,8 +1,8 @@
 const escape = '\u001b'
 
 /**
- * Private modes (DECSET) that disturb a shell if left on, with the state a shell expects: cursor keys,
- * wrapping, mouse, visible cursor, alternate screen, focus, bracketed paste, synchronized output.
+ * Private modes (DECSET) that disturb a shell if left on, and the state a shell expects: cursor keys, wrap,
+ * mouse, cursor, alternate screen, focus, bracketed paste, synchronized output.
  */
 const expectedModes = new Map<number, boolean>([
   ...[1, 9, 47, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1047, 1049, 2004, 2026].map(
@@ -14,8 +14,8 @@ const expectedModes = new Map<number, boolean>([
 const alternateScreens = ['?47', '?1047', '?1049']
 
 /**
- * DECSET and DECRST, key encodings of xterm and kitty, keypad, RIS. Built from text, so that the source
- * contains no control character.
+ * DECSET and DECRST, key encodings of xterm and kitty, keypad, RIS; without a control character in the
+ * source.
  */
 const sequences = new RegExp(
   `${escape}(?:\\[(?:\\?(?<modes>[\\d;]+)(?<set>[hl])|>4(?:;(?<keys>\\d*))?m|(?<kitty>[<>])(?<number>\\d*)u)|(?<pad>[=>])|(?<reset>c))`,
@@ -27,10 +27,7 @@ const longestTorn = 1024
 /** Key encodings kept; terminals also drop the oldest above a limit. */
 const mostEncodings = 16
 
-/**
- * Tracks terminal modes changed by the programs of a session, to undo them afterwards. Output comes from a
- * host, so it is scanned once and the state is bounded.
- */
+/** Tracks modes changed by a session's programs, to undo them. Bounded, because output comes from a host. */
 export class TerminalModes {
   /** Changes in order: the sequence that made each, and the one that undoes it. */
   readonly #changes = new Map<string, { readonly redo: string; readonly undo: string }>()

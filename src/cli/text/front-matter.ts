@@ -12,10 +12,7 @@ const maxReported = 5
 const exampleHint =
   'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
 
-/**
- * Reads the front matter of a script (docs/use/scripts.md). Errors: `usage` with line and column of each
- * fault. `notice` is called for a line that is too far down to be read.
- */
+/** Errors: `usage` with line and column of each fault. `notice` gets a line too far down to be read. */
 export function readFrontMatter(
   text: string,
   what: string,

@@ -1,8 +1,8 @@
 const escape = '\u001b'
 
 /**
- * Control sequences: CSI, string types (OSC, DCS, SOS, PM, APC) with their terminator, two-byte escapes, and
- * 8-bit forms. Built from text, so that the source contains no control character.
+ * Control sequences: CSI, string types (OSC, DCS, SOS, PM, APC), two-byte escapes, and 8-bit forms. Built
+ * from text, so that the source contains no control character.
  */
 const sequences = new RegExp(
   [
@@ -13,13 +13,9 @@ const sequences = new RegExp(
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
-/**
- * All of Cc except tab and line feed; as ranges, because `\p{Cc}` is much slower and all output is scanned.
- */
+/** Cc except tab and line feed; as ranges, because `\p{Cc}` is much slower and all output is scanned. */
 const cc = `${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}`
-/**
- * Marks that reverse the following text, including other hosts' names and our own words (U+202A…, U+2066…).
- */
+/** Marks that reverse following text, even other hosts' names and our words (U+202A…, U+2066…). */
 const bidi = `${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}`
 const controls = new RegExp(`[${cc}${bidi}]`, 'g')
 
@@ -34,8 +30,8 @@ function range(from: number, to: number): string {
 }
 
 /**
- * Removes control sequences from a host's text (contract §9), so that it cannot move the cursor, forge
- * another host's line, or reverse a line.
+ * Removes control sequences (contract §9), so that a host cannot move the cursor, forge another's line, or
+ * reverse one.
  */
 export function sanitize(text: string): string {
   // Almost every line is clean: one scan instead of a rewrite.
@@ -56,7 +52,7 @@ export function sanitizeLine(text: string): string {
   return sanitize(text.replace(/[\r\n\t]+/g, ' '))
 }
 
-/** Text without an incomplete control sequence at its end. */
+/** Cuts off an incomplete control sequence. */
 export function wholeSequences(text: string): string {
   return text.replace(unfinished, '')
 }

@@ -1,9 +1,6 @@
 import { columnsOf, isUtf8, isWatched } from './screen.ts'
 
-/**
- * Shows a spinner on a terminal until the work ends or fails; writes nothing elsewhere. The work may report
- * progress.
- */
+/** Shows a spinner on a terminal until the work ends or fails; writes nothing elsewhere. */
 export async function withSpinner<T>(
   text: string,
   work: (say: (text: string) => void) => Promise<T>,

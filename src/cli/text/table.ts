@@ -15,11 +15,10 @@ export interface Column<Row> {
   readonly short?: (row: Row) => string | number | null
   /** Dropped if rows do not fit without being cut. */
   readonly spare?: boolean
-  /** Colour of its text, if colours are used. */
   readonly tone?: (row: Row) => Tone | undefined
   /** An even shorter value, tried before columns are dropped. */
   readonly shortest?: (row: Row) => string | number | null
-  /** Wraps instead of being cut: for the last column. */
+  /** For the last column. */
   readonly wrap?: boolean
 }
 
@@ -68,10 +67,7 @@ function laidOutOf<Row>(
 const totalOf = (laid: readonly { readonly width: number }[]) =>
   laid.reduce((sum, each) => sum + each.width + gap, -gap)
 
-/**
- * Drops columns without `essential`, rightmost first, until the rest fits after cutting. Keeps the first
- * column.
- */
+/** Drops columns without `essential`, rightmost first, until the rest fits when cut; never the first. */
 function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
   const least = laid.map(({ column, width }) => ({
     width: column.essential || column.uncut ? width : Math.min(width, narrowest),
@@ -87,17 +83,13 @@ function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly L
 /** Columns to which the last column, often a long text, shrinks before others are shortened. */
 const narrowestLast = 40
 
-/** Whether rows fit after cutting the last column. */
 function fitsCut<Row>(laid: readonly Laid<Row>[], width: number): boolean {
   const last = laid.at(-1)
   const isCut = last && last.column.essential !== true && last.column.uncut !== true
   return totalOf(laid) - (isCut ? Math.max(0, last.width - narrowestLast) : 0) <= width
 }
 
-/**
- * Tries full values, then short ones, then without spare columns, then the shortest values, then drops
- * columns.
- */
+/** Tries full values, short ones, dropping spare columns, the shortest values, dropping columns. */
 function roomFor<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -136,8 +128,8 @@ export function cutTo(text: string, width: number): string {
 }
 
 /**
- * Rows under headings, without borders. Fits a terminal; elsewhere nothing is cut, so that programs read
- * whole values. Control sequences are removed.
+ * Fits a terminal; elsewhere nothing is cut, so that programs read whole values. Control sequences are
+ * removed.
  */
 export function renderTable<Row>(
   rows: readonly Row[],

@@ -1,10 +1,7 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
 const plain = /^[ -~]*$/
-/**
- * Zero-width characters, including Hangul vowels and finals: a terminal draws nothing, or onto the previous
- * character.
- */
+/** Zero-width characters, including Hangul vowels and finals, which join the previous character. */
 const invisible = /^[\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}\p{Cc}\p{Cf}\u1160-\u11ff]$/u
 /** An emoji, or a character that a variation selector turns into one. Joined emoji are drawn as one. */
 const emoji = /[\p{Emoji_Presentation}\ufe0f]/u

@@ -1,6 +1,5 @@
 import { widthOf } from './width.ts'
 
-/** Indentation of commands within prose. */
 const commandIndent = '  '
 
 /** Programs whose following words form a command. */
@@ -28,14 +27,12 @@ function unbroken(text: string): string[] {
   return parts
 }
 
-/**
- * Wraps a sentence to at most `width` columns, never inside a command: a longer command gets its own line.
- */
+/** Wraps a sentence at spaces, never inside a command: a longer command gets its own line. */
 export function wrapSentence(text: string, width: number): string[] {
   return filled(unbroken(text), width)
 }
 
-/** Wraps a line to at most `width` columns; a longer word gets its own line. */
+/** A word longer than `width` gets its own line. */
 export function wrapWords(text: string, width: number | undefined): string[] {
   if (width === undefined || widthOf(text) <= width) return [text]
   return filled(text.split(' '), width)
@@ -55,10 +52,7 @@ function filled(parts: readonly string[], width: number): string[] {
   return [...lines, line]
 }
 
-/**
- * Formats prose with commands between backticks, which are removed: one line if it fits, or else wrapped
- * prose with each command on its own line.
- */
+/** Removes the backticks around commands: one line if it fits, or wrapped prose with a line per command. */
 export function wrapAdvice(text: string, width: number | undefined): string[] {
   const plain = text.replaceAll('`', '')
   if (width === undefined || widthOf(plain) <= width) return [plain]

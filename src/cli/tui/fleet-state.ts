@@ -34,10 +34,7 @@ export class FleetState {
     this.areTasksRead = true
   }
 
-  /**
-   * Returns true if the tasks of the chosen host must be read again: an event does not name the hosts of a
-   * new task.
-   */
+  /** True if the chosen host's tasks must be read again: an event does not name the hosts of a new task. */
   apply(event: FleetEvent): boolean {
     if (event.type === 'host') {
       if (event.change === 'removed') this.hosts.delete(event.host.id)

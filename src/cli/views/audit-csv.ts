@@ -20,10 +20,7 @@ const columns: Readonly<Record<string, (entry: AuditEntry) => Cell>> = {
   hash: ({ hash }) => hash,
 }
 
-/**
- * Quotes as RFC 4180. Prefixes a ' to text that spreadsheets would treat as a formula, because names are
- * untrusted.
- */
+/** RFC 4180. A ' before text that spreadsheets would treat as a formula, because names are untrusted. */
 function cellOf(value: Cell): string {
   if (value === null) return ''
   const text = String(value)

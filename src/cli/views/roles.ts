@@ -2,10 +2,7 @@ import type { Caller } from '../../client/services/requests.ts'
 import type { Token, User } from '../../core/protocol/http/users.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/**
- * `OPERATOR`; `OPERATOR, hosts:remove` for a user with more rights than the role. Older servers report no
- * rights.
- */
+/** `OPERATOR`, or `OPERATOR, hosts:remove` with more rights than the role. Older servers report no rights. */
 export function showUserRole({
   role,
   rights = [],
@@ -18,10 +15,7 @@ export function showTokenRole({ role, admin }: Pick<Token, 'role'> & { admin?: b
   return admin === true ? `${role} with --admin` : role
 }
 
-/**
- * `admin (ADMIN)`; `admin (ADMIN), by token nightly as OPERATOR`: a token may have fewer rights than its
- * owner.
- */
+/** `admin (ADMIN), by token nightly as OPERATOR`: a token may have fewer rights than its owner. */
 export function showCaller({ username, token, ...of }: Caller): string {
   const user = sanitizeLine(`${username} (${showUserRole(of)})`)
   if (token?.kind !== 'personal') return user

@@ -48,7 +48,6 @@ export function targetOf({ target }: Pick<Schedule, 'target'>): string {
   ].join(', ')
 }
 
-/** The script or copy that it runs. */
 export function actionOf({
   script,
   scriptId,
@@ -58,7 +57,6 @@ export function actionOf({
   return nameOf({ script, scriptId })
 }
 
-/** Name of a gate's script, or null. */
 export const gateOf = (gate: Schedule['verify' | 'rollback']): string | null =>
   gate === undefined ? null : nameOf(gate)
 

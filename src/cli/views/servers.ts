@@ -2,7 +2,6 @@ import type { Server } from '../../core/protocol/http/server.ts'
 import type { Column } from '../text/table.ts'
 import { timeColumn } from '../text/time.ts'
 
-/** Columns of the server list. */
 export function serverColumns(utc: boolean): readonly Column<Server>[] {
   return [
     { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), essential: true },

@@ -10,9 +10,7 @@ export const titleId = -1
 
 const titled = (text: string): LogLine => ({ id: 0, hostId: titleId, hostname: '', stream: 'stdout', text })
 
-/**
- * Output of all hosts, with equal output shown once as `-b` does: lines of both streams in order of arrival.
- */
+/** Output of all hosts with equal output once, as `-b` shows it: both streams in order of arrival. */
 export class FoldedLog implements NumberedLines {
   readonly first = 0
   readonly #lines: readonly LogLine[]

@@ -4,7 +4,6 @@ import { phaseMark } from '../../output/lines.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 
-/** One line of a host's output, as displayed. */
 export interface LogLine {
   /** Id of the entry in which it ends, so far. */
   readonly id: number
@@ -48,7 +47,6 @@ interface OpenLine {
   last: LogEntry
 }
 
-/** Assembles log entries into lines, per host and stream. */
 export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 

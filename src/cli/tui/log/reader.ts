@@ -127,9 +127,7 @@ export class LogReader {
     this.#jobs.clear()
   }
 
-  /**
-   * The number of the next matching line, which is then in the window; null if none, undefined if stopped.
-   */
+  /** Number of the next matching line, then in the window; null if none, undefined if stopped. */
   async find(find: Find): Promise<number | null | undefined> {
     this.stopFinding()
     const search = new AbortController()

@@ -10,7 +10,6 @@ export interface Find {
   /** Line number to start from; the line itself is included only with `isInclusive`. */
   readonly from: number
   readonly isInclusive?: boolean
-  /** The only stream that can match. */
   readonly stream?: Stream
 }
 
@@ -31,8 +30,8 @@ interface Searched {
 const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 
 /**
- * Searches a log of any length page by page. Returns the number of the next matching line, which is then in
- * the window; null if none, undefined if `signal` aborts.
+ * Searches page by page. Number of the next matching line, then in the window; null if none, undefined if
+ * aborted.
  */
 export async function searchLog(
   log: Searched,

@@ -23,10 +23,7 @@ interface Place {
 /** Rows per line; long lines are cut when assembled. */
 const mostParts = 1_000
 
-/**
- * Splits text into rows of this width: at a blank in the second half of a row, or else between two
- * characters.
- */
+/** Splits text into rows: at a blank in the second half of a row, or else between two characters. */
 export function partsOf(text: string, width: number): string[] {
   const parts: string[] = []
   let rest = text

@@ -16,9 +16,8 @@ interface CachedEntry {
 }
 
 /**
- * A part of a log: consecutive entries and their lines. Adding a page at one end drops excess at the other.
- * Lines keep their numbers while held: they are counted from where they end, so a line whose start arrives
- * later grows but keeps its number.
+ * Consecutive entries of a log and their lines. A page added at one end drops excess at the other. Lines are
+ * numbered by their end, so a line whose start arrives later keeps its number.
  */
 export class LogWindow {
   first = 0

@@ -1,8 +1,5 @@
 const escape = '\u001b'
-/**
- * A complete key or mouse report: SS3, CSI (with X10's three characters after `M`), or Escape and a
- * character.
- */
+/** A whole key or mouse report: SS3, CSI (X10: three characters after `M`), or Escape and a character. */
 const sequence = new RegExp(
   `^${escape}(?:${escape}?O[\\d;]*[A-Za-z]|${escape}?\\[M[\\s\\S]{3}|${escape}?\\[(?!M)\\[?[<?]?[\\d;]*[A-Za-z~^$@]|[^${escape}[O])`,
 )
@@ -11,8 +8,8 @@ const begun = new RegExp(`^${escape}(?:${escape}?(?:O[\\d;]*|\\[M[\\s\\S]{0,2}|\
 const longest = 64
 
 /**
- * Splits terminal input into single keys and mouse reports. blessed reads only the first mouse report of a
- * read, and mistakes a sequence split between two reads for keys.
+ * Splits input into keys and mouse reports: blessed reads only the first report of a read, and mistakes a
+ * sequence split between reads for keys.
  */
 export class InputPieces {
   #rest = ''

@@ -69,10 +69,7 @@ export function resultRow(result: TaskResult, now: number): HostRow {
   }
 }
 
-/**
- * Silence of hosts that are OFFLINE or not linked. Empty for others: heartbeats send no events, so their time
- * would be stale.
- */
+/** Empty unless OFFLINE or not linked: heartbeats send no events, so the time would be stale. */
 function silence(host: Host, now: number): string {
   const { status, agent } = host
   if (shownStatus(host) === 'NO LINK' && agent?.linkLostAt != null)

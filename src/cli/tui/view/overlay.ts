@@ -51,7 +51,6 @@ export function helpLines(title: string, keys: Keys): Span[][] {
   ]
 }
 
-/** A scrollable box of lines over a frame. */
 export class Report {
   readonly #lines: readonly (readonly Span[])[]
   #top = 0

@@ -62,7 +62,6 @@ export abstract class TwoPanes<Of extends string> {
 
   /** Called with the text of a prompt as it changes: '' if it was left. */
   protected abstract typed(of: Of, text: string, how: ReturnType<Prompt['key']>): void
-  /** Scrolls the right pane by rows. */
   protected abstract scroll(by: number): void
   protected abstract press(pane: Focus, row: number, panes: Panes): void
 
@@ -97,9 +96,7 @@ export abstract class TwoPanes<Of extends string> {
     return stepOf(name, this.panes?.height ?? 10)
   }
 
-  /**
-   * Passes a key to an open prompt or question; returns false if there is none. Any key but y answers `no`.
-   */
+  /** Passes a key to an open prompt or question; false if there is none. Any key but y answers `no`. */
   protected answer(key: Key, no: string): boolean {
     const { prompt, question } = this
     if (prompt !== null) {
