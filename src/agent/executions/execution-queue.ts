@@ -18,7 +18,7 @@ interface Waiting {
   readonly order: Order
 }
 
-/** The executions that wait their turn, in order; a later agent finds them on disk. */
+/** Queued executions, in order; on disk for the next agent. */
 export class ExecutionQueue {
   readonly #journal: Journal
   readonly #machine: Machine
@@ -31,10 +31,13 @@ export class ExecutionQueue {
     this.#errors = errors
   }
 
-  /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
+  /**
+   * Queues the order. Resolves when that is durable or no longer needed. Rejects on a disk error if it is
+   * still queued.
+   */
   async add(execution: Execution, order: Order): Promise<void> {
     const { taskId, directory } = execution
-    // What follows on its script is taken from the copy: it has no turn without one.
+    // A gated execution runs its later steps from the saved order, so save it before queueing.
     if (execution.isGated) return this.#addGated(execution, order)
     this.#waiting.push({ execution, order })
     try {
@@ -50,8 +53,8 @@ export class ExecutionQueue {
     } catch (error) {
       if (execution.state === 'QUEUED') throw error
     }
-    // Its turn or a cancel came while the disk was at work: it needs no copy any more, and a refused one is no failure.
-    // Where the journal names it the start drops the copy, once it is durable itself.
+    // It was started or cancelled during the write: no saved order is needed, and a failed write does not
+    // matter. If the journal has it, the start deletes the file once it is durable.
     if (!this.#journal.records.get(taskId)?.received) dropOrder(execution, this.#errors)
   }
 
@@ -66,7 +69,7 @@ export class ExecutionQueue {
     this.#waiting.push({ execution, order })
   }
 
-  /** Takes up what an earlier agent kept; false where the disk lost it. */
+  /** Queues an execution of an earlier agent; false if its order is lost. */
   async restore(execution: Execution): Promise<boolean> {
     const order = await loadOrder(execution.directory)
     if (order) this.#waiting.push({ execution, order })
@@ -77,7 +80,7 @@ export class ExecutionQueue {
     return this.#waiting.shift()
   }
 
-  /** Whether it was there. */
+  /** Returns whether it was queued. */
   remove(execution: Execution): boolean {
     const left = this.#waiting.filter((waiting) => waiting.execution !== execution)
     const wasThere = left.length < this.#waiting.length
@@ -86,28 +89,27 @@ export class ExecutionQueue {
   }
 }
 
-/** Keeps the order of a queued execution. It holds secrets, so it goes as soon as the execution starts. */
+/** Saves the order of a queued execution. It holds secrets, so it is deleted when the execution starts. */
 export async function saveOrder(directory: string, order: Order): Promise<void> {
   await writeFileDurably(join(directory, orderFile), JSON.stringify({ ...noScript, ...order }), 0o600)
 }
 
-/** Fields that an older agent needs in each order, because an upgrade that fails puts that agent back. */
+/** Fields that older agents require in each order, because a failed upgrade restores such an agent. */
 const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
 
-/** Removes the kept order of an execution that has begun. */
 export function dropOrder({ taskId, directory }: Execution, errors: ThrottledErrors): void {
-  errors.attempt('the kept order of an execution stays', taskId, () =>
+  errors.attempt('could not delete the saved order of an execution', taskId, () =>
     rmSync(join(directory, orderFile), { force: true }),
   )
 }
 
-/** An order on the disk. Older agents kept no kind, and file orders with an empty script. */
+/** An order on disk. Older agents saved no kind, and file orders with an empty script. */
 type StoredOrder = ExecuteScript & { kind?: OrderKind; copy?: CopyOrder; fetch?: FetchOrder }
 
 const kindOf = ({ kind, copy, fetch, upgrade }: StoredOrder): OrderKind =>
   kind ?? (copy ? 'COPY' : fetch ? 'FETCH' : upgrade ? 'UPGRADE' : 'SCRIPT')
 
-/** The order that an earlier agent kept; null where the disk lost it. */
+/** The saved order; null if it is lost. */
 export async function loadOrder(directory: string): Promise<Order | null> {
   const text = await readFile(join(directory, orderFile), 'utf8').catch(() => null)
   if (text === null) return null
@@ -115,7 +117,7 @@ export async function loadOrder(directory: string): Promise<Order | null> {
   return { ...stored, kind: kindOf(stored) } as Order
 }
 
-/** How many executions run at once, and whether another may begin. */
+/** Limits how many executions run at once. */
 export class Slots {
   readonly #max: number
   #taken = 0
@@ -130,7 +132,7 @@ export class Slots {
     return !this.#isDraining && this.#taken < this.#max
   }
 
-  /** One that an earlier agent has begun takes its slot even where none is free. */
+  /** An execution that an earlier agent began takes a slot even if none is free. */
   take(): void {
     this.#taken += 1
   }
@@ -140,7 +142,7 @@ export class Slots {
     if (this.#taken === 0) this.#whenIdle?.()
   }
 
-  /** None is free from now on. Settles when none is taken. */
+  /** Refuses new executions. Resolves when no slot is taken. */
   drain(): Promise<void> {
     this.#isDraining = true
     if (this.#taken === 0) return Promise.resolve()

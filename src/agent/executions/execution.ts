@@ -7,7 +7,9 @@ import { type PastOutput, PhasedOutput } from './output/phased-output.ts'
 import type { Run } from './run.ts'
 import { placeOf } from './steps.ts'
 
-/** Milliseconds that a link must stand before permission is given: by then an agent elsewhere has taken it. */
+/**
+ * Milliseconds that a link must stay up before permission is given, so that an agent elsewhere can claim it.
+ */
 const undisputedFor = 60_000
 
 /** An execution that the server has not yet acknowledged as complete. */
@@ -15,27 +17,27 @@ export class Execution {
   readonly taskId: string
   readonly directory: string
   state: ExecutionState = 'QUEUED'
-  /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
+  /** True once a power loss cannot undo it. Only then reported to the server, which never sends it again. */
   isDurable = false
   isCancelled = false
   /** The server's permission to continue here; null: not needed, because no other agent has its files. */
   permission: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
-  /** The server of this link knows nothing of it: it is not told any more. */
+  /** The linked server does not know it: stop reporting it. */
   isForgotten = false
-  /** The order of one with gates; null where the disk has lost it. */
+  /** Order of a gated execution; null if the file is lost. */
   gates: ScriptOrder | null = null
   isGated = false
-  /** The step that is under way or comes next. */
+  /** The current or next step. */
   step: Step = firstStep
-  /** The steps that are over; of an execution with gates only. */
+  /** Finished steps of a gated execution. */
   readonly passed: Passed[] = []
-  /** Ends the wait for the next step. */
+  /** Cancels the wait for the next step. */
   stopWaiting: (() => void) | null = null
-  /** Of the current step; so is `run`. */
+  /** Start of the current step, like `run`. */
   started: Started | null = null
   run: Run | null = null
   complete: ScriptComplete | null = null
-  /** The current step writes, or has written. */
+  /** The current step writes or has written output. */
   #isWriting = false
   #output: PhasedOutput | null = null
 
@@ -44,24 +46,23 @@ export class Execution {
     this.directory = directory
   }
 
-  /** Where the current step has its files. */
+  /** Directory of the current step. */
   get place(): string {
     return placeOf(this.directory, this.step)
   }
 
-  /** Whether it has output, or will have: one of its scripts has begun. */
+  /** Whether one of its scripts began, so that output exists or will. */
   get hasBegun(): boolean {
     return this.#isWriting || this.passed.length > 0
   }
 
-  /** The current step writes from now on. */
   writes(): void {
     if (this.#isWriting) return
     this.close()
     this.#isWriting = true
   }
 
-  /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
+  /** Opened on first use, so that a backlog of ended executions holds no descriptors. */
   output(): PhasedOutput {
     this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#current())
     return this.#output
@@ -76,13 +77,13 @@ export class Execution {
     return { phase, directory: this.place, maxBytes, isFinished: this.state === 'EXITED' }
   }
 
-  /** What the server is told at HELLO; -1 without output. */
+  /** Last sequence, as HELLO reports it; -1 without output. */
   get lastSequence(): number {
     if (this.complete) return this.complete.lastSequence ?? -1
     return this.hasBegun ? this.output().count - 1 : -1
   }
 
-  /** Its current step is over. */
+  /** Records the end of the current step. */
   pass(passed: Passed): void {
     this.close()
     this.passed.push(passed)
@@ -103,15 +104,15 @@ export class Execution {
 }
 
 /**
- * Executions whose files another agent may have, too. Nothing of them starts before a server has answered the HELLO that
- * names them, and the link has stood for a minute without another agent that takes it (P48).
+ * Executions whose files another agent may have too. They start only after a server answered the HELLO that
+ * lists them, and the link stayed up for a minute without another agent claiming it (P48).
  */
 export class Permissions {
   readonly #clock: Clock
   readonly #settled: (execution: Execution) => void
   readonly #timers = new Map<Execution, () => void>()
 
-  /** `settled` hears of each that was given or refused. */
+  /** Calls `settled` for each execution that is permitted or refused. */
   constructor(clock: Clock, settled: (execution: Execution) => void) {
     this.#clock = clock
     this.#settled = settled
@@ -134,23 +135,23 @@ export class Permissions {
     this.#timers.set(execution, this.#clock.after(undisputedFor, settle))
   }
 
-  /** The link is gone: the next one begins again. */
+  /** The link is down: the next link starts the wait again. */
   unlinked(): void {
     for (const cancel of this.#timers.values()) cancel()
     this.#timers.clear()
   }
 }
 
-/** The end of an execution of which nothing more may start here. */
+/** Result of an execution that must not continue on this host. */
 export const notContinued = {
   status: 'LOST',
   exitCode: 255,
   signal: null,
   error:
-    'not continued: the host was restarted or the agent directory was copied, and another agent may have continued it',
+    'not continued: the host restarted or the agent directory was copied; another agent may have continued it',
 } as const
 
-/** The end of what never ran: refused, or cancelled before its turn. */
+/** Result of an execution that never ran: refused, or cancelled while queued. */
 export function notRun(
   taskId: string,
   at: string,
@@ -176,15 +177,15 @@ export function notRun(
 }
 
 /**
- * What is left to say of an execution that has had its one start and was let go: its end, or LOST where a full disk
- * kept that out of the journal. Null for one that has not begun.
+ * Result of an execution that was already started and released: its end, or LOST if a full disk kept the end
+ * out of the journal. Null if it has not begun.
  */
 export function knownEnd(record: JournaledExecution, at: string): ScriptComplete | null {
   const { taskId, started, complete, acknowledgedAt } = record
-  // Its output went when it was acknowledged: a server that asks again (from a backup) must not wait for it.
+  // Its output was deleted on acknowledgement: a server that asks again (from a backup) must not wait for it.
   if (complete) return { ...complete, lastSequence: -1 }
   if (!started && acknowledgedAt === undefined) return null
-  const error = 'it has run before, and how it ended is not in the journal of the agent'
+  const error = "it ran before, but the agent's journal does not have its result"
   const lost = notRun(taskId, at, { exitCode: 255, error })
   return { ...lost, status: 'LOST', startedAt: started?.startedAt ?? at }
 }

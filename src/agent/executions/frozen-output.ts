@@ -7,7 +7,7 @@ import type { Log, ThrottledErrors } from '../log.ts'
 import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
 import type { Execution } from './execution.ts'
 
-/** Milliseconds between two checks of who still writes. */
+/** Milliseconds between two checks for writers. */
 const pollInterval = 1_000
 /** Milliseconds until the next check of the sizes, while a spool still grows. */
 const growingPollInterval = 50
@@ -15,18 +15,18 @@ const growingPollInterval = 50
 const maxTrailingBytes = 1024 * 1024
 const spools = ['stdout', 'stderr'] as const
 
-/** Milliseconds for which the directory of an acknowledged execution stays. */
+/** Milliseconds for which the directory of an acknowledged execution is kept. */
 const removalDelay = 30_000
-/** Bytes; a directory with more output goes at once, because a disk must not fill up for the sake of speed. */
+/** Bytes; a directory with more output is removed at once, to free the disk. */
 const largestLeftover = 1024 * 1024
-/** Directories that wait for their removal. */
+/** Directories waiting for removal. */
 const maxLeftovers = 1000
 
 interface FrozenSpool {
   readonly path: string
   /**
-   * Kept open, so that its user gets no lease on the file: opening a leased one waits for up to 45 s (fcntl(2)). Null while
-   * there is one from before.
+   * Kept open, so that the script's user cannot take a lease on the file: opening a leased file blocks for up
+   * to 45 s (fcntl(2)). Null while an older lease exists.
    */
   fd: number | null
   /** Bytes that belong to the script. */
@@ -36,7 +36,7 @@ interface FrozenSpool {
 interface FrozenPlace {
   writers: readonly Writer[]
   readonly spools: readonly FrozenSpool[]
-  /** Checks in a row that found no writer; a process may pass its output on between two of them. */
+  /** Consecutive checks without a writer; a process may pass its output on between two checks. */
   misses: number
 }
 
@@ -85,7 +85,7 @@ export class FrozenOutput {
     return this.#below(directory).length > 0
   }
 
-  /** Nothing below the directory is needed any more. Calls `closed` once no process holds output there. */
+  /** Discards all output below the directory. Calls `closed` once no process holds output there. */
   whenClosed(directory: string, closed: () => void): void {
     for (const { spools } of this.#below(directory)) for (const spool of spools) spool.end = 0
     this.#waiting.set(directory, closed)
@@ -141,7 +141,7 @@ export class FrozenOutput {
     return true
   }
 
-  /** Those known are looked at first; all processes are scanned only for the places that these have left. */
+  /** Checks known writers first; scans all processes only for places without one. */
   #refreshWriters(): void {
     const known = [...this.#frozen.values()].flatMap(({ writers }) => writers.map(({ pid }) => pid))
     const found = writersAmong(known, [...this.#frozen.keys()])
@@ -175,8 +175,8 @@ function placesIn(directory: string): string[] {
 }
 
 /**
- * Removes directories of acknowledged executions some time later, together: ext4 gives no inode away again within
- * seconds of its deletion and searches past each of those, so that deleting at once makes the next start slower.
+ * Removes directories of acknowledged executions later, together: for seconds, ext4 does not reuse the inodes
+ * of deleted files and searches past them, so that deleting at once slows the next start.
  */
 export class Leftovers {
   readonly #clock: Clock
@@ -191,7 +191,7 @@ export class Leftovers {
     this.#frozen = frozen
   }
 
-  /** Removes directories that an earlier agent left and no execution has; freezes the output of the others. */
+  /** Removes directories of an earlier agent that no execution uses; freezes the output of the others. */
   async takeUp(directory: string, executions: ReadonlyMap<string, Execution>): Promise<void> {
     const entries = await readdir(directory, { withFileTypes: true })
     const pathOf = ({ name }: { name: string }) => join(directory, name)
@@ -205,7 +205,7 @@ export class Leftovers {
     }
   }
 
-  /** `bytes` of output lie in the directory. What is left when the agent ends, the next one removes at its start. */
+  /** `bytes` is the size of its output. The next agent removes at its start whatever remains. */
   add(directory: string, bytes: number): void {
     if (bytes > largestLeftover || this.#waiting.length >= maxLeftovers) return this.remove(directory)
     this.#waiting.push(directory)

@@ -26,23 +26,26 @@ const compactAbove = 4 * 1024 * 1024
 const format = 1
 const newline = 10
 
-/** With the id of the key of the server that gave it: it says nothing to another one. */
+/** A mark and the id of its server's key, because it means nothing to other servers. */
 type KeptMark = RunMark & { keyId: string }
 
-/** As JSON each line has a check, but for those of 0.1.0. */
+/** Each JSON line has a checksum, except those of 0.1.0. */
 type Line = (Entry & { runMark?: KeptMark }) | Head
 
 interface Head {
   e: 'store'
   storeId: string
   format: typeof format
-  /** How many lines had been written before those that follow; absent in journals of 0.1.0. */
+  /** Number of lines written before those that follow; absent in journals of 0.1.0. */
   sequence?: number
-  /** As the newest of the lines below it. */
+  /** The newest mark of the lines below. */
   runMark?: KeptMark
 }
 
-/** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
+/**
+ * Refuses unknown lines, because a skipped line could be the one that forbids a second start (reliability
+ * F18).
+ */
 function assertKnown(path: string, line: { e: string; format?: number }, offset: number): void {
   const isKnown = line.e === 'store' ? line.format === format : entryKinds.has(line.e)
   if (isKnown) return
@@ -56,7 +59,7 @@ function assertKnown(path: string, line: { e: string; format?: number }, offset:
   )
 }
 
-/** What stands in the journal at one place; null where that is not what was written. */
+/** Parses a journal line; null if its checksum does not match. */
 function lineOf(bytes: Buffer): Line | null {
   const json = withoutCheck(bytes)
   try {
@@ -66,13 +69,13 @@ function lineOf(bytes: Buffer): Line | null {
   }
 }
 
-/** The last line, where only its end is not what was written. */
+/** Parses the last line if only its newline is missing or wrong. */
 function lastLineOf(tail: Buffer): Line | null {
   const whole = [tail, tail.subarray(0, -1)].find(hasCheck)
   return whole ? lineOf(Buffer.from(whole)) : null
 }
 
-/** A write that was cut off, on which nobody relied, has no end, or runs of zeros where the file grew first. */
+/** A torn write, which nothing relied on: no newline, or runs of zeros if the file grew first. */
 function isTorn(tail: Buffer): boolean {
   const end = tail.indexOf(newline)
   return (
@@ -109,24 +112,24 @@ function readIfThere(path: string): Buffer {
 }
 
 /**
- * What this agent knows of every execution, one JSON line a change. An appended line survives the death of the agent
- * at once and the loss of power after `sync`. Executions are remembered until 24 h after their acknowledgement.
+ * State of every execution, one JSON line per change. An appended line survives an agent crash at once, and a
+ * power loss after `sync`. Executions are kept until 24 h after their acknowledgement.
  */
 export class Journal {
   readonly storeId: string
   readonly records: Map<string, JournaledExecution> = new Map()
-  /** How many lines were ever written; goes back only where the file does. */
+  /** Number of lines ever written; decreases only if the file is rolled back. */
   sequence: number
-  /** The newest that a server gave; it reaches the disk with the next execution that is received. */
+  /** The newest mark of a server; written with the next execution received. */
   #mark: KeptMark | null = null
   readonly #path: string
   readonly #monotonic: () => number
   readonly #openedAt: number
-  /** Its own time at the opening. */
+  /** Journal time at opening. */
   readonly #base: number
   #fd: number
   #size = 0
-  /** False while the file may still lose its name to the one it took the place of. */
+  /** False while a power loss may still undo the rename of the compacted file. */
   #isInPlace = true
   #sizeAfterCompaction = 0
   #hasGates = false
@@ -145,7 +148,7 @@ export class Journal {
     for (const line of lines) {
       if (line.runMark) {
         this.#mark = line.runMark
-        // What is kept of the line is written again without it.
+        // The stored line is written again without its mark.
         delete line.runMark
       }
       if (line.e !== 'store') fold(this.records, line)
@@ -157,7 +160,7 @@ export class Journal {
     try {
       this.compact()
     } catch (error) {
-      // On a full disk the old file serves on: what is still there has to be known, and ended in time.
+      // On a full disk, continue with the old file: its executions must be known, and ended in time.
       if (head?.e !== 'store') throw error
       if (this.#fd < 0) this.#reopen(goodBytes)
     }
@@ -171,35 +174,35 @@ export class Journal {
   }
 
   /**
-   * Milliseconds of the journal's own time: it goes on from the newest line there is, and only while an agent lives. So
-   * no step of the machine's clock makes a tombstone old before its time (reliability F13).
+   * Milliseconds of journal time: it continues from the newest entry and advances only while an agent runs.
+   * So a step of the system clock cannot expire a tombstone early (reliability F13).
    */
   now(): number {
     return Math.round(this.#base + this.#monotonic() - this.#openedAt)
   }
 
-  /** Cancels whose execution has not come. */
+  /** Number of cancels that arrived before their execution. */
   get earlyCancels(): number {
     let count = 0
     for (const record of this.records.values()) if (record.cancelledAt && !record.complete) count += 1
     return count
   }
 
-  /** The newest mark of the server with this key; null where the newest is another server's. */
+  /** The newest mark of the server with this key; null if the newest is from another server. */
   markFrom(keyId: string): RunMark | null {
     if (this.#mark?.keyId !== keyId) return null
     const { keyId: _, ...mark } = this.#mark
     return mark
   }
 
-  /** Takes a mark of the server with this key: of one start the highest, of another that one. */
+  /** Stores a mark of the server with this key; within one run only a higher sequence replaces it. */
   noteMark({ run, sequence, mac }: RunMark, keyId: string): void {
     const known = this.markFrom(keyId)
     if (run === known?.run && sequence < known.sequence) return
     this.#mark = { run, sequence, ...(mac !== undefined && { mac }), keyId }
   }
 
-  /** Throws when the disk refuses the line; then it is as if it had never been appended. */
+  /** Throws if the disk refuses the line; then nothing is appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
     const isReceipt = entry.e === 'received' || entry.e === 'gated' || entry.e === 'started'
@@ -219,7 +222,7 @@ export class Journal {
     fold(this.records, entry)
   }
 
-  /** Settles when all that was appended before is on disk. Callers that come during one fdatasync share the next. */
+  /** Resolves when every line appended so far is on disk. Callers during one fdatasync share the next. */
   sync(): Promise<void> {
     this.#nextSync ??= this.#syncs.run(() => {
       this.#nextSync = null
@@ -243,7 +246,10 @@ export class Journal {
     this.#isInPlace = true
   }
 
-  /** Takes back a start that never came to be (`neverBegan`); durable when it returns. Throws when the disk refuses: then it stays. */
+  /**
+   * Undoes a start that never began (`neverBegan`); durable on return. Throws if the disk refuses; then the
+   * start stays.
+   */
   withdraw(taskId: string): void {
     const record = this.records.get(taskId)
     if (!record) return
@@ -259,7 +265,7 @@ export class Journal {
     if (!record.received) this.records.delete(taskId)
   }
 
-  /** A file that is longer than it need be is no trouble: the next attempt comes when it has doubled. */
+  /** A failed compaction is harmless: retry when the file has doubled. */
   #compactIfPossible(): void {
     try {
       this.compact()
@@ -268,7 +274,7 @@ export class Journal {
     }
   }
 
-  /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
+  /** Drops expired records and rewrites the file. */
   compact(): void {
     for (const [taskId, record] of this.records)
       if (isExpired(record, this.now())) this.records.delete(taskId)
@@ -293,14 +299,14 @@ export class Journal {
     const previous = this.#fd
     this.#fd = fd
     this.#isInPlace = false
-    // A sync that is under way on the old file may still hold its descriptor.
+    // A sync in flight may still use the old descriptor.
     if (previous >= 0) void this.#syncs.run(() => closeSync(previous))
     this.#size = text.length
     this.#sizeAfterCompaction = text.length
     this.#place()
   }
 
-  /** An older version would not take a file with lines of gates, also of what is over. */
+  /** Compacts away `gated` lines of finished executions, because older versions refuse such a file. */
   close(): void {
     if (this.#hasGates) this.#compactIfPossible()
     fsyncSync(this.#fd)

@@ -3,35 +3,35 @@ import type { GatePhase, StepEnd } from '../../core/tasks/gates.ts'
 import type { Limited } from '../processes/limits.ts'
 import type { Origin } from '../processes/origin.ts'
 
-/** Before the spawn and durable: from here on it never starts again. `uptime` in seconds since boot. */
+/** Written durably before the spawn: from then on it never starts again. `uptime` in seconds since boot. */
 export interface Started {
   e: 'started'
   taskId: string
   bootId: string
-  /** Of this step, as `Origin` has it; absent in journals of older agents. */
+  /** Directory of this step, as in `Origin`; absent in journals of older agents. */
   directory?: string
   startedAt: string
   uptime: number
   timeout: number
   maxOutputBytes: number
   cgroup: string | null
-  /** Absent where nothing limits it, as in journals of older agents. */
+  /** Absent if unlimited, and in journals of older agents. */
   limited?: Limited
   isBoxed?: boolean
-  /** It upgrades the agent: how it failed stands in a file of its directory. */
+  /** Upgrades the agent; a file in its directory says how it failed. */
   isUpgrade?: boolean
-  /** It copies files, or is brought what it reads: how that ended stands in a file of its directory. */
+  /** Copies files or receives stdin; a file in its directory says how that ended. */
   isOfFiles?: boolean
-  /** The user that it runs as; absent in journals of older agents. */
+  /** Uid it runs as; absent in journals of older agents. */
   uid?: number
-  /** By which its processes are known (machine.ts); absent in journals of older agents. */
+  /** Identifies its processes (machine.ts); absent in journals of older agents. */
   mark?: string
-  /** Which start of an execution with gates it is; absent where it is that of the script. */
+  /** Step of a gated execution; absent for the script. */
   phase?: GatePhase
   attempt?: number
 }
 
-/** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */
+/** `startTime` in ticks since boot (proc(5), field 22): with the pid it identifies a process uniquely. */
 export interface Spawned {
   e: 'spawned'
   taskId: string
@@ -39,24 +39,24 @@ export interface Spawned {
   startTime: number
 }
 
-/** Why a tree is being ended, so that a restart in the grace period still knows. */
+/** Why a process tree is being ended, so that a restart in the grace period still knows. */
 export type EndReason = 'TIMEOUT' | 'CANCELLED'
 
-/** A step of an execution with gates that has ended, and what it leaves of the output. */
+/** A finished step of a gated execution, with its share of the output. */
 export interface Passed
   extends StepEnd,
     Required<Pick<ScriptComplete, 'startedAt' | 'completedAt' | 'stdoutBytes' | 'stderrBytes' | 'truncated'>>,
     Pick<ScriptComplete, 'containment' | 'survivors'> {
-  /** Pieces of its output, whose sequences follow on those of the step before. */
+  /** Chunks of its output; their sequences follow those of the previous step. */
   chunks: number
 }
 
 export type Entry =
   /** `origin` is absent in journals of older agents. */
   | { e: 'received'; taskId: string; origin?: Origin }
-  /** As `received`, of an execution with gates: an agent that does not know these must not carry it on. */
+  /** Like `received`, for a gated execution: an agent that does not know this entry must not continue it. */
   | { e: 'gated'; taskId: string; origin?: Origin }
-  /** From here on it has no start of this step any more; what follows is of the next one. */
+  /** Ends the step: clears its start; later entries are about the next step. */
   | ({ e: 'passed'; taskId: string } & Passed)
   | Started
   | Spawned
@@ -78,7 +78,7 @@ const kinds: Record<Entry['e'], true> = {
 }
 export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
 
-/** All that the journal says of one execution. */
+/** The journal's state of one execution. */
 export interface JournaledExecution {
   taskId: string
   received?: boolean
@@ -86,18 +86,18 @@ export interface JournaledExecution {
   isGated?: boolean
   /** The steps that have ended, in order. */
   passed?: Passed[]
-  /** Of the step that is under way; so are `spawned` and `ending`. */
+  /** Start of the current step, like `spawned` and `ending`. */
   started?: Started
   spawned?: Spawned
   ending?: EndReason
   complete?: ScriptComplete
-  /** By the journal's own time; a tombstone from then on. */
+  /** Journal time; a tombstone from then on. */
   acknowledgedAt?: number
-  /** A cancel that overtook its execution. */
+  /** Journal time of a cancel that arrived before its execution. */
   cancelledAt?: number
 }
 
-/** How long a tombstone and an early cancel are kept (contract §4). */
+/** Milliseconds for which a tombstone and an early cancel are kept (contract §4). */
 const remembered = 24 * 3600 * 1000
 
 export function fold(records: Map<string, JournaledExecution>, entry: Entry): void {

@@ -6,20 +6,19 @@ import type { Passed } from './journaled.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { completeOf, passedOf } from './steps.ts'
 
-/** Milliseconds after which is tried again what the disk refused. */
+/** Milliseconds before a failed write is retried. */
 const againAfter = 1_000
 
 interface PhasesOptions extends Pick<RunnerOptions, 'journal' | 'clock'> {
   readonly errors: ThrottledErrors
   readonly isStopped: () => boolean
-  /** Its present step is over: nothing of it is watched any more. */
+  /** Its current step ended: stop watching it. */
   readonly over: (execution: Execution) => void
-  /** Its next step is due. */
   readonly start: (execution: Execution) => void
   readonly ended: (execution: Execution, complete: ScriptComplete) => void
 }
 
-/** Leads executions with gates from one step to the next, with a link or without (contract §15). */
+/** Runs gated executions step by step, with or without a link (contract §15). */
 export class Phases {
   readonly #options: PhasesOptions
 
@@ -27,7 +26,10 @@ export class Phases {
     this.#options = options
   }
 
-  /** The present step has ended, with no more output than is cut. Nothing follows before that is in the journal. */
+  /**
+   * Records the end of the current step, whose output is all cut. The next step starts only once the journal
+   * has it.
+   */
   passed(execution: Execution, complete: ScriptComplete): void {
     const { journal, clock, errors, isStopped, over } = this.#options
     if (isStopped()) return
@@ -37,7 +39,7 @@ export class Phases {
       passed = passedOf(step, complete, execution.hasBegun ? execution.output().currentCount : 0)
       journal.append({ e: 'passed', taskId, ...passed })
     } catch (error) {
-      errors.report('the next phase of an execution waits', taskId, error)
+      errors.report('could not record the end of a phase; retrying', taskId, error)
       clock.after(againAfter, () => this.passed(execution, complete))
       return
     }
@@ -46,7 +48,7 @@ export class Phases {
     this.advance(execution)
   }
 
-  /** What follows on the steps that are over. */
+  /** Starts the next step, or ends the execution. */
   advance(execution: Execution): void {
     const { clock, start, ended } = this.#options
     const { taskId, gates, passed, isCancelled } = execution
@@ -55,7 +57,7 @@ export class Phases {
     const [first, ...rest] = passed
     if (!first) return start(execution)
     if (gates === null) {
-      const error = 'what was to follow on its script was lost from the disk'
+      const error = 'its verify and rollback scripts were lost from the disk'
       return ended(execution, notRun(taskId, new Date(clock.now()).toISOString(), { error }))
     }
     const next = nextStep(gates, passed, isCancelled)

@@ -15,10 +15,10 @@ import { drainOutput, drainTimeout, type Outcome, outcome } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { isGated, stepOf } from './steps.ts'
 
-/** How soon the end of a script is seen that an earlier agent started. */
+/** Milliseconds between checks of a script that an earlier agent started. */
 const pollInterval = 50
 
-/** Still there, by its wrapper; or ended, and how. */
+/** A live wrapper, or how it ended. */
 type Found = { root: ProcessId } | { outcome: Outcome }
 
 interface Recovered {
@@ -26,7 +26,7 @@ interface Recovered {
   readonly record: JournaledExecution
 }
 
-/** The executions in the journal that the server has not acknowledged. Takes back starts that never came to be. */
+/** Unacknowledged executions of the journal. Withdraws starts that never began. */
 export async function recovered(
   { journal, directory, machine }: Pick<RunnerOptions, 'journal' | 'directory' | 'machine'>,
   errors: ThrottledErrors,
@@ -36,9 +36,9 @@ export async function recovered(
     const { taskId } = record
     const execution = new Execution(taskId, join(directory, taskId))
     execution.step = stepOf(record)
-    // Where the disk refuses, it has had its one start: its end says that it never began, or LOST.
+    // If the disk refuses, the start counts: its result says that it never began, or LOST.
     if (neverBegan(record, execution.place, machine))
-      errors.attempt('a start could not be taken back', taskId, () => journal.withdraw(taskId))
+      errors.attempt('could not withdraw a start', taskId, () => journal.withdraw(taskId))
     const { received, started, complete, acknowledgedAt, isGated: hasGates = false } = record
     if (acknowledgedAt || !(received || started || complete)) continue
     execution.isDurable = true
@@ -55,7 +55,7 @@ export async function recovered(
   return found
 }
 
-/** The tree of an execution that has been started, with its output in `directory`. */
+/** Process tree of a started execution whose output is in `directory`. */
 export function treeOf(
   { mark, cgroup, isBoxed, uid }: Started,
   root: ProcessId | null,
@@ -72,7 +72,7 @@ interface Surroundings {
   readonly isStopped: () => boolean
 }
 
-/** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
+/** Finds the result of an execution that an earlier agent started; LOST if it cannot be known. */
 export async function findOutcome(
   record: JournaledExecution,
   started: Started,
@@ -80,14 +80,14 @@ export async function findOutcome(
   { machine, containment, clock, isStopped }: Surroundings,
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
-  // Processes that a copied journal names are those of the agent that it was copied from.
+  // The processes in a copied journal belong to the original agent.
   const isOurs = isSameBoot && isOriginal(started, directory)
   const exitBefore = readExit(directory)
   const root = (isOurs && record.spawned) || null
   if (root && isAlive(root) && !(exitBefore !== null && record.ending)) return { root }
   const tree = treeOf(started, root, directory)
-  // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
-  // nobody would learn how the rest ends.
+  // A tree that is being ended may outlive its wrapper and the agent that began to end it. Without its
+  // wrapper, the result of the rest could not be learned.
   const isToEnd = isOurs && (exitBefore === null || record.ending !== undefined)
   const since = (uptime: number) => (machine.uptime() - uptime) * 1000
   let ended: LeftProcesses = nothingLeft
@@ -106,7 +106,7 @@ export async function findOutcome(
   if ((exit !== null && !diedInShutdown) || record.ending)
     return { outcome: outcome(exit, { tree, reason: record.ending, duration, ended }) }
   const gone = isOurs
-    ? 'its processes were gone when the agent came back, and left no exit code'
+    ? 'its processes were gone when the agent restarted, without an exit code'
     : isSameBoot
       ? 'the data directory of its agent was copied or restored while it ran'
       : 'the host was restarted while it ran'
@@ -126,9 +126,9 @@ export async function findOutcome(
 }
 
 /**
- * Whether an execution that the journal calls started has certainly not begun, as its agent died before it let it begin:
- * its process was not named yet, or has left word that nobody told it to. Such a one may still have its one start, unless
- * the machine was restarted: then the journal may have lost a line.
+ * Whether a started execution certainly never began, because its agent died first: its process was not
+ * journaled, or its wrapper reported that it was never told to begin. It may still start once, unless the
+ * machine restarted: then the journal may have lost a line.
  */
 export function neverBegan(
   { started, spawned, ending, complete }: JournaledExecution,
@@ -140,7 +140,7 @@ export function neverBegan(
   return spawned === undefined || readExit(directory)?.isNever === true
 }
 
-/** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */
+/** Resolves when the process has ended; never after `isStopped`. Polls, because it is not our child. */
 export function untilGone(root: ProcessId, clock: Clock, isStopped: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const poll = () => {

@@ -20,13 +20,13 @@ interface RunOptions {
   readonly containment: Containment
   readonly directory: string
   readonly clock: Clock
-  /** Settles when the wrapper has ended. */
+  /** Resolves when the wrapper has ended. */
   readonly exited: Promise<void>
-  /** Milliseconds that it has run already: more than 0 after a restart of the agent. */
+  /** Milliseconds it already ran: more than 0 after a restart of the agent. */
   readonly elapsed: number
   /** Seconds since boot at the start. */
   readonly startUptime: number
-  /** Seconds; 0 = none. */
+  /** Seconds; 0 = no timeout. */
   readonly timeout: number
   /** Called before the first signal. */
   readonly ending: (reason: EndReason) => void
@@ -43,7 +43,6 @@ export const drainTimeout = 2_000
 const firstPause = 5
 const longestPause = 100
 
-/** What is known of an end beside the exit code. */
 interface End {
   readonly tree: Tree
   readonly reason: EndReason | undefined
@@ -52,24 +51,24 @@ interface End {
   readonly ended: LeftProcesses
 }
 
-/** What the end of a script means (contract §4), and what of its tree could not be ended. */
+/** Result of a script (contract §4), including processes that could not be ended. */
 export function outcome(exit: Exit | null, { tree, reason, duration, ended }: End): Outcome {
   const { fields, message } = leftReport(ended)
   const error = message ?? stillWriting(ended)
   const common = { duration, containment: levelOf(tree), ...fields }
   if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
-    // KILL takes the wrapper too, which then leaves no word.
+    // SIGKILL also kills the wrapper, so there is no exit file.
     const end = exit ?? ({ code: 137, isDeath: true } as const)
     return { ...common, exitCode: end.code, status: 'CANCELLED', signal: signalOf(end), error }
   }
   if (exit === null) {
-    const killed = 'the processes of the script were killed from outside'
+    const killed = "the script's processes were killed from outside rsm"
     const text = error === null ? killed : `${killed}; ${error}`
     return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: text }
   }
   if (exit.isNever) {
-    const never = 'it was never begun: the agent ended when it was about to'
+    const never = 'it never began: the agent ended first'
     return { ...common, exitCode: exit.code, status: 'FAILED', signal: null, error: never }
   }
   const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
@@ -78,9 +77,9 @@ export function outcome(exit: Exit | null, { tree, reason, duration, ended }: En
 
 interface DrainOptions {
   readonly clock: Clock
-  /** Milliseconds since the script began. */
+  /** Milliseconds since the script started. */
   readonly age: number
-  /** Milliseconds. */
+  /** Milliseconds to wait at most. */
   readonly patience: number
   readonly isStopped: () => boolean
 }
@@ -108,9 +107,9 @@ export async function drainOutput(
   }
 }
 
-/** One script that runs, from its start, or from the moment in which a new agent found it, to its end. */
+/** A running script, from its start or its recovery by a new agent to its end. */
 export class Run {
-  /** Settles once, when it has ended, and its tree too where that had to be ended. */
+  /** Resolves once it has ended, and its tree too if that had to be ended. */
   readonly ended: Promise<Outcome>
   /** Processes that still hold the output, once `ended` has settled. */
   writers: readonly Writer[] = []
@@ -119,7 +118,7 @@ export class Run {
   #isStopped = false
   #reason: EndReason | undefined
   #killing: Promise<LeftProcesses> | undefined
-  /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
+  /** Resolves if a process survives all signals: stop waiting for the wrapper. */
   readonly #gaveUp: Promise<void>
   #giveUp: () => void = () => {}
   #stopTimer: () => void = () => {}
@@ -136,7 +135,7 @@ export class Run {
     this.ended = Promise.race([options.exited, this.#gaveUp]).then(() => this.#settle())
   }
 
-  /** Ends the whole tree, unless the script has ended by itself already. */
+  /** Ends the whole tree, unless the script already ended. */
   end(reason: EndReason): void {
     if (this.#reason !== undefined || readExit(this.#options.directory) !== null) return
     this.#reason = reason
@@ -144,7 +143,7 @@ export class Run {
     this.#killing = this.#endTree()
   }
 
-  /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
+  /** Continues an end that an earlier agent began: the reason stands, however much of the tree remains. */
   resumeEnding(reason: EndReason): void {
     this.#reason = reason
     this.#killing = this.#endTree()
@@ -160,7 +159,7 @@ export class Run {
   #armTimeout(): void {
     const { clock, timeout } = this.#options
     const left = timeout * 1000 - (clock.monotonic() - this.#began)
-    // An agent that was stopped finds the timer due, and perhaps a script that ended in good time: `end` looks.
+    // After the agent was suspended, the timer is due, but the script may have ended in time: `end` checks.
     if (left <= 0) this.end('TIMEOUT')
     else this.#stopTimer = clock.after(Math.min(left, longestTimer), () => this.#armTimeout())
   }
@@ -168,7 +167,7 @@ export class Run {
   async #settle(): Promise<Outcome> {
     this.#stopTimer()
     const exit = readExit(this.#options.directory)
-    // Without its wrapper nobody would learn how the rest ends.
+    // Without its wrapper, the result of the rest could not be learned.
     if (exit === null && !this.#killing) this.#killing = this.#endTree()
     const ended = await (this.#killing ?? (exit?.isNever ? nothingLeft : this.#drain()))
     this.#stopNoting()
@@ -197,14 +196,14 @@ export class Run {
       if (ended.remnants.length > 0) this.#giveUp()
       return ended
     } catch (error) {
-      // What became of it can't be told (EMFILE), and is not waited for either.
+      // The outcome is unknown (EMFILE): stop waiting for the wrapper.
       this.#giveUp()
       this.#stopNoting()
       throw error
     }
   }
 
-  /** An agent that was stopped itself hears of the end late: then the wrapper's clock counts. */
+  /** A suspended agent notices the end late, so the wrapper's clock counts. */
   #duration(exit: Exit | null): number {
     const elapsed = this.#options.clock.monotonic() - this.#began
     const reported = exit ? (exit.uptime - this.#options.startUptime) * 1000 + 10 : elapsed

@@ -13,7 +13,7 @@ import type { UpgradeWork } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 
-/** What a runner works with; `directory` holds one folder per execution, `own` is the agent's user. */
+/** Dependencies of a runner; `directory` holds one folder per execution, `own` is the agent's user. */
 export interface RunnerOptions {
   readonly directory: string
   readonly journal: Journal
@@ -25,28 +25,28 @@ export interface RunnerOptions {
   readonly allowRunAs: readonly string[]
   readonly sandbox: Sandbox
   readonly limiter: Limiter
-  /** What no execution may exceed, whatever its task asks for. */
+  /** Limits that no execution may exceed, whatever its task requests. */
   readonly ceiling: Limits
   readonly maxExecutions: number
-  /** Null where this agent takes no upgrades. */
+  /** Null if this agent does not upgrade itself. */
   readonly upgrade: UpgradeWork | null
   readonly files: FileWork
   readonly verify: Verify
-  /** Hears of what was refused for want of a good signature: which message, and why. */
+  /** Called for each message refused for its signature: which one, and why. */
   readonly distrusted: (what: string, reason: string) => void
-  /** Asks the server for its time; false when it does not answer. */
+  /** Asks the server for its time; false if it does not answer. */
   readonly hearServerTime: () => Promise<boolean>
   readonly log: Log
 }
 
-/** Who wants to know: of new output or a new state, and of ends that are in no journal. */
+/** Listeners for new output, new states, and results that are not in the journal. */
 export interface RunnerEvents {
   changed(execution: Execution): void
-  /** It is in the journal, on disk, whose last line by then had this number. */
+  /** Received and durable; `sequence` is the number of the journal's last line. */
   received(execution: Execution, sequence: number): void
-  /** One with gates has got to another phase. */
+  /** A gated execution reached another phase. */
   reached(execution: Execution): void
   answer(complete: ScriptComplete): void
-  /** How many run, wait or are unacknowledged has changed. */
+  /** The number of running, queued or unacknowledged executions changed. */
   counted(): void
 }

@@ -20,7 +20,10 @@ import { refusesLine, Supervision } from './supervision.ts'
 const maxEarlyCancels = 10_000
 const cancelled = { status: 'CANCELLED' } as const
 
-/** Runs the orders of the server, each at most once, and keeps executions until they are acknowledged (contract §4). */
+/**
+ * Runs the server's orders, each at most once, and keeps executions until they are acknowledged (contract
+ * §4).
+ */
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
   readonly #options: RunnerOptions
@@ -32,7 +35,7 @@ export class Runner {
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
-  /** Executions that wait until the server allows them to continue here. */
+  /** Executions waiting for the server's permission to continue here. */
   readonly permissions: Permissions
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
@@ -82,7 +85,7 @@ export class Runner {
     this.#listeners.push(events)
   }
 
-  /** Takes up the executions of an earlier agent: ended, still running, gone, or not yet begun. */
+  /** Recovers the executions of an earlier agent: ended, running, gone or queued. */
   async recover(): Promise<void> {
     const { directory, containment, limiter } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o711 })
@@ -93,40 +96,42 @@ export class Runner {
       else if (record.started || record.passed) this.#occupy(execution)
       else if (execution.permission === null) await this.#requeue(execution)
     }
-    // Sweep before anything starts, because a start makes cgroups of its own.
+    // Sweep before anything starts, because a start creates cgroups.
     const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
     for (const groups of [containment, limiter]) groups.sweep(known)
     const running = found.filter(({ execution }) => execution.state === 'RUNNING')
-    // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
+    // In parallel: ending a tree may take seconds, and the server waits for this agent.
     await Promise.all(running.map((each) => this.#supervision.takeUp(each.execution, each.record)))
-    // Executions between two steps.
     for (const { execution } of running) if (execution.started === null) this.#phases.advance(execution)
     await this.#leftovers.takeUp(directory, this.executions)
     this.#startNext()
   }
 
-  /** Takes an order; never rejects: an error is the result. Output begins only after a return to the event loop. */
+  /**
+   * Runs an order. Never rejects: an error becomes the result. Output begins only after a return to the event
+   * loop.
+   */
   async execute(order: Order, isTimeKnown = false): Promise<void> {
     const { journal, distrusted, verify, hearServerTime } = this.#options
     const { kind, ...message } = order
     const { taskId, mark, keyId } = message
     const active = this.executions.get(taskId)
-    // It was sent again: either side may have missed what the other sent.
+    // Sent again: either side may have missed the other's message.
     if (active) {
       this.#reportReceived(active, order)
       return this.#events.changed(active)
     }
     const record = journal.records.get(taskId)
-    // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
+    // Any trace of a start counts, because a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
     if (known) return this.#events.answer(known)
     const doubt = verify(messageOf[kind], message)
     if (doubt !== null) {
-      // The server's clock may have been set since it was last heard: ask before this counts as old, and begin again, because
-      // anything may have changed meanwhile (reliability F13).
+      // The server's clock may have changed since: ask before refusing the order as old. Then start over,
+      // because anything may have changed meanwhile (reliability F13).
       if (doubt.isTooOld && !isTimeKnown && (await hearServerTime())) return this.execute(order, true)
       distrusted(`${messageOf[kind]} ${taskId}`, doubt.reason)
-      // Not journalled: else a forged message could keep the true one from running.
+      // Not journaled: otherwise a forged message could block the real one.
       return this.#events.answer(notRun(taskId, this.#now(), { error: doubt.reason }))
     }
     if (this.#isStopped) return
@@ -141,7 +146,7 @@ export class Runner {
       mkdirSync(execution.directory, { recursive: true, mode: 0o711 })
       if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, order)
       await this.#untilStopped(this.#queue.add(execution, order))
-      // A cancel that came while its order was written found nothing to take out of the queue.
+      // A cancel during the write found nothing to remove from the queue.
       if (execution.isCancelled && this.#queue.remove(execution))
         return this.#end(execution, notRun(taskId, this.#now(), cancelled))
       this.#reportReceived(execution, order)
@@ -154,9 +159,9 @@ export class Runner {
   cancel(taskId: string): void {
     const { journal, log } = this.#options
     const execution = this.executions.get(taskId)
-    // One that changes which version runs goes on until it is known which.
+    // An upgrade that is switching versions must run until its result is known.
     if (execution?.state === 'EXITED' || (execution && isSwapped(execution.directory))) return
-    // Half a rollback is worse than a whole one and than none.
+    // A half-done rollback is worse than a whole one or none.
     if (execution?.step.phase === 'ROLLBACK') return
     log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
     if (execution) {
@@ -172,7 +177,9 @@ export class Runner {
       this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
-  /** Leaves a tombstone of an execution whose end the server has stored, or whose task it does not know. */
+  /**
+   * Leaves a tombstone of an execution whose result the server has stored, or whose task it does not know.
+   */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
@@ -184,17 +191,20 @@ export class Runner {
     this.#leftovers.add(execution.directory, stdoutBytes + stderrBytes)
   }
 
-  /** Whether nothing but what the next agent will begin waits for the server. */
+  /** Whether all remaining executions are queued, for the next agent to begin. */
   get isDrained(): boolean {
     return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
   }
 
-  /** Starts none from now on: they wait for the next agent, or a cancel. Settles when none runs. */
+  /** Starts no more executions: they stay queued for the next agent or a cancel. Resolves when none runs. */
   drain(): Promise<void> {
     return this.#slots.drain()
   }
 
-  /** Leaves what runs to the next agent; what was about to start does so first, as the journal says that it did. */
+  /**
+   * Leaves running scripts to the next agent. Finishes starts in progress first, because the journal has
+   * them.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#supervision.stop()
@@ -222,7 +232,7 @@ export class Runner {
     )
   }
 
-  /** Work that `stop` waits for, because it writes to the journal. */
+  /** Registers work that `stop` waits for, because it writes to the journal. */
   #untilStopped(work: Promise<void>): Promise<void> {
     const starting = work.finally(() => this.#starting.delete(starting))
     this.#starting.add(starting)
@@ -246,7 +256,7 @@ export class Runner {
     if (never) this.#neverBegan(execution, never)
   }
 
-  /** Ends an execution whose script did not begin; a gate that did not begin counts as a step that has ended. */
+  /** Ends an execution whose script did not begin; a gate that did not begin counts as an ended step. */
   #neverBegan(execution: Execution, complete: ScriptComplete): void {
     if (execution.step.phase === 'SCRIPT') this.#end(execution, complete)
     else this.#phases.passed(execution, complete)
@@ -268,7 +278,7 @@ export class Runner {
 
   /** Listener errors must not affect the execution. */
   #notify(execution: Execution): void {
-    this.#errors.attempt('an execution could not be looked at', execution.taskId, () =>
+    this.#errors.attempt('could not report an execution', execution.taskId, () =>
       this.#events.changed(execution),
     )
   }
@@ -282,7 +292,7 @@ export class Runner {
       return this.#errors.report('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
-    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    const was = execution.run ? 'its result is unknown' : 'could not be started'
     const failed = notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` })
     if (execution.run) this.#stepEnded(execution, failed)
     else this.#neverBegan(execution, failed)
@@ -309,7 +319,7 @@ export class Runner {
     this.#events.counted()
     this.#note({ e: 'ended', taskId, complete })
     if (execution.isGated) dropOrder(execution, this.#errors)
-    // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
+    // Not awaited: if power fails first, the next agent reports LOST, because the boot id changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#notify(execution)
     this.#startNext()
@@ -329,7 +339,7 @@ export class Runner {
     this.#end(execution, lost)
   }
 
-  /** Called when the server has said whether an execution may continue here. */
+  /** Called when the server permits or refuses continuing an execution here. */
   async #resume(execution: Execution): Promise<void> {
     if (this.#isStopped) return
     if (execution.stopWaiting) return this.#phases.advance(execution)

@@ -22,18 +22,18 @@ import type { Supervision } from './supervision.ts'
 
 /** Fields of scripts only; the message schema does not reject unknown fields. */
 const scriptFields = ['scriptName', 'upgrade', 'verify', 'rollback', 'stdin', 'limits', 'workDir'] as const
-const noUpgrades = 'this agent takes no upgrades: it is a part of rsm quickstart'
+const noUpgrades = 'this agent cannot be upgraded: it is part of rsm quickstart'
 
 interface StartingOptions extends RunnerOptions {
   readonly errors: ThrottledErrors
   readonly supervision: Supervision
-  /** Called when the journal says, on disk, that it starts. */
+  /** Called once the start is durable in the journal. */
   readonly durable: () => void
 }
 
 /**
- * Starts the current step of an execution, which the journal knows before. Returns its end where it must not begin, else null.
- * Throws where the system or the disk refuses.
+ * Starts the current step of an execution, after journaling it. Returns its result if it must not begin, else
+ * null. Throws if the system or the disk refuses.
  */
 export async function startStep(
   execution: Execution,
@@ -51,7 +51,7 @@ export async function startStep(
   if (execution.isGated) mkdirSync(place, { recursive: true, mode: 0o711 })
   const { start, started } = settle(execution, order, workOf(order, place, account, options), options)
   prepare(start)
-  // Before it is durable, so that its cgroups go when it can't be.
+  // Set before the journal line, so that its cgroups are removed if that fails.
   execution.started = started
   journal.append(started)
   await journal.sync()
@@ -66,27 +66,27 @@ export async function startStep(
     throw error
   }
   begin()
-  // From here on it runs: nothing that fails may pass for a start that failed.
-  // One that never waited kept no copy.
+  // From here on it runs: no failure may pass for a failed start. An execution that was never queued has no
+  // saved order.
   if (journal.records.get(taskId)?.received && !execution.isGated) dropOrder(execution, errors)
   supervision.begin(execution, started, root, exited, clock.monotonic())
   return null
 }
 
-/** The account that an order runs as. Rejects with RsmError where there is no such user. */
+/** The account an order runs as. Rejects with RsmError if the user does not exist. */
 function accountOf(order: Order, { own, runAs }: RunnerOptions): Account | Promise<Account> {
   const user = order.kind === 'UPGRADE' ? own.name : (order.runAs ?? runAs)
   return user === own.name ? own : findAccount(user)
 }
 
-/** The program of an order, and how it is held; `notes` say in the journal where its end is found. */
+/** Program of an order and its confinement; `notes` tell the journal where its result is found. */
 interface Work extends Pick<Start, 'program' | 'account' | 'sandbox' | 'delivery'> {
   readonly limits: Limits
   readonly timeout: number
   readonly notes?: Pick<Started, 'isOfFiles' | 'isUpgrade'>
 }
 
-/** Writes the orders of processes of this very program. Throws RsmError where the order must not run. */
+/** Writes the order files of child processes of rsm. Throws RsmError if the order must not run. */
 function workOf(order: Order, directory: string, account: Account, options: RunnerOptions): Work {
   const { own, sandbox, files, upgrade } = options
   const asAgent = { account: own, sandbox: withoutSandbox(own), limits: {} }
@@ -96,10 +96,7 @@ function workOf(order: Order, directory: string, account: Account, options: Runn
       const { workDir, stdin } = order
       sandbox.admit(account)
       if (workDir !== undefined && sandbox.hides(workDir, account))
-        throw new RsmError(
-          'not_found',
-          `the working directory ${workDir} is not in the sandbox of this agent`,
-        )
+        throw new RsmError('not_found', `the working directory ${workDir} is not in this agent's sandbox`)
       const limits = lowerLimits(order.limits ?? {}, options.ceiling)
       const script = { program: { script: order }, account, sandbox, limits, timeout }
       if (stdin === undefined) return script
@@ -108,7 +105,7 @@ function workOf(order: Order, directory: string, account: Account, options: Runn
     }
     case 'UPGRADE': {
       if (upgrade === null) throw new RsmError('unavailable', noUpgrades)
-      // It ends by itself: a timeout must not leave a new release without the process that watches it.
+      // It ends on its own: a timeout must not leave a new release without its watching process.
       const program = { argv: upgrade(directory, order) }
       return { ...asAgent, program, timeout: 0, notes: { isUpgrade: true } }
     }
@@ -116,7 +113,7 @@ function workOf(order: Order, directory: string, account: Account, options: Runn
     case 'FETCH': {
       sandbox.admit(account)
       const { name, uid, gid } = account
-      // It starts as the agent, whose token it reads, and becomes the account before it touches any file.
+      // Starts as the agent, whose token it reads, and switches to the account before it touches any file.
       const runAs = uid === own.uid ? null : { name, uid, gid }
       const what = order.kind === 'COPY' ? { copy: order.copy } : { fetch: order.fetch }
       const program = { argv: files(directory, { taskId, runAs, ...what }) }
@@ -125,7 +122,7 @@ function workOf(order: Order, directory: string, account: Account, options: Runn
   }
 }
 
-/** Makes the cgroups that hold the current step, and the line that the journal keeps of its start. */
+/** Creates the cgroups of the current step, and the journal line of its start. */
 function settle(
   { taskId, place, step }: Execution,
   { maxOutputBytes }: Order,
@@ -158,13 +155,16 @@ function settle(
   return { start, started }
 }
 
-/** Why an order is refused, with the exit code that says so (contract §4). */
+/** Reason for refusing an order, with its exit code (contract §4). */
 interface Refusal {
   readonly exitCode: 126 | 127
   readonly error: string
 }
 
-/** Checks an order before anything starts, with all gates of a script. An upgrade has to be signed, whatever else an agent takes. */
+/**
+ * Checks an order before anything starts, including all gates of a script. An upgrade needs a signature,
+ * whatever else an agent accepts unsigned.
+ */
 export function refusalOf(order: Order, options: RunnerOptions): Refusal | null {
   const refuse = (error: string): Refusal => ({ exitCode: 126, error })
   switch (order.kind) {
@@ -175,7 +175,7 @@ export function refusalOf(order: Order, options: RunnerOptions): Refusal | null 
       }
       return null
     case 'UPGRADE':
-      if (!order.signature) return refuse('signature missing: an upgrade has to be signed by the server')
+      if (!order.signature) return refuse('signature missing: the server must sign upgrades')
       return options.upgrade === null ? refuse(noUpgrades) : null
     case 'COPY':
     case 'FETCH': {
@@ -184,13 +184,12 @@ export function refusalOf(order: Order, options: RunnerOptions): Refusal | null 
       const barred = barredUser(order.runAs ?? options.runAs, options)
       if (barred !== null) return refuse(barred)
       return options.sandbox.mode === 'strict'
-        ? refuse('this agent copies no files: its --sandbox strict lets nothing reach those of the host')
+        ? refuse("this agent copies no files: its --sandbox strict hides the host's files")
         : null
     }
   }
 }
 
-/** Checks user, limits, interpreter and params. */
 function scriptRefusal(script: ScriptOrder, options: RunnerOptions): Refusal | null {
   const { runAs, limiter } = options
   const barred = barredUser(script.runAs ?? runAs, options)

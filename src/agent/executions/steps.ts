@@ -4,11 +4,11 @@ import type { Order, ScriptOrder } from '../../core/protocol/orders.ts'
 import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/tasks/gates.ts'
 import type { JournaledExecution, Passed } from './journaled.ts'
 
-/** Whether something may follow on the script of an order. */
+/** Whether an order has verify or rollback scripts. */
 export const isGated = (order: Order): order is ScriptOrder =>
   order.kind === 'SCRIPT' && (order.verify !== undefined || order.rollback !== undefined)
 
-/** The step that the journal has last; its directory, cgroup and tag are those of the execution where it is the script. */
+/** The last step in the journal; the script's directory, cgroup and tag are those of the execution. */
 export const stepOf = ({ started }: JournaledExecution): Step => ({
   phase: started?.phase ?? 'SCRIPT',
   attempt: started?.attempt ?? 1,
@@ -16,21 +16,25 @@ export const stepOf = ({ started }: JournaledExecution): Step => ({
 
 const nameOf = ({ phase, attempt }: Step) => `${phase.toLowerCase()}-${attempt}`
 
-/** Where a step has its script and writes its output, within the directory of its execution. */
+/** Directory of a step's script and output, within that of its execution. */
 export const placeOf = (directory: string, step: Step): string =>
   step.phase === 'SCRIPT' ? directory : join(directory, nameOf(step))
 
-/** By which its processes and cgroups are known: what a script has left running is not ended with what verifies it. */
+/**
+ * Identifies the step's processes and cgroups, so that ending a verify script spares processes left by the
+ * script.
+ */
 export const identityOf = (taskId: string, step: Step): string =>
   step.phase === 'SCRIPT' ? taskId : `${taskId}.${nameOf(step)}`
 
-/** What the scripts of gates see beside the params: which of them runs, and how the one before it ended, where that is known. */
+/**
+ * Variables of gate scripts beside the params: the phase, and the exit code of the previous step if known.
+ */
 function variablesOf(phase: Phase, ends: readonly StepEnd[]): Record<string, string> {
   const exitCode = ends.at(-1)?.exitCode ?? null
   return { RSM_PHASE: phase, ...(exitCode !== null && { RSM_EXIT_CODE: String(exitCode) }) }
 }
 
-/** The part of an order that a step runs. */
 export function orderOfStep(order: Order, { phase }: Step, passed: readonly Passed[]): Order {
   if (!isGated(order)) return order
   const { verify, rollback, ...script } = order
@@ -41,12 +45,11 @@ export function orderOfStep(order: Order, { phase }: Step, passed: readonly Pass
   const least = Math.min(gateOutputBytes, script.maxOutputBytes)
   const maxOutputBytes = Math.max(script.maxOutputBytes - used, least)
   const { script: text, scriptType, timeout } = gate
-  // What is brought is for the script: what checks it reads nothing.
+  // Only the script receives stdin.
   const { stdin: _stdin, scriptName: _name, ...rest } = script
   return { ...rest, script: text, scriptType, timeout, params, maxOutputBytes }
 }
 
-/** As the journal keeps the end of a step. */
 export function passedOf(step: Step, complete: ScriptComplete, chunks: number): Passed {
   const { status = 'FAILED', exitCode, signal = null, error = null } = complete
   const { startedAt, completedAt, stdoutBytes = 0, stderrBytes = 0, truncated = false } = complete
@@ -71,13 +74,13 @@ export function passedOf(step: Step, complete: ScriptComplete, chunks: number): 
 
 const maxSurvivors = 20
 
-/** Null where of one of the steps it is not known. */
+/** Null if unknown for one of the steps. */
 function survivorsOf(passed: readonly Passed[]): ScriptComplete['survivors'] | null {
   if (passed.some(({ survivors }) => survivors === undefined)) return null
   return passed.flatMap(({ survivors = [] }) => survivors).slice(0, maxSurvivors)
 }
 
-/** The end of an execution whose steps are over. */
+/** Result of an execution whose steps have all ended. */
 export function completeOf(
   taskId: string,
   gates: ScriptOrder,

@@ -14,8 +14,8 @@ import { findOutcome, treeOf, untilGone } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
-/** A full disk does not undo an end, and must not fail what runs: the next agent finds it out. */
-export const refusesLine = 'the journal refuses a line'
+/** A full disk must not fail a running script or undo an end: the next agent finds out. */
+export const refusesLine = 'could not write to the journal'
 /** Milliseconds until a refused call is retried. */
 const againAfter = 1_000
 
@@ -29,7 +29,7 @@ interface SupervisionOptions
   readonly failed: (execution: Execution, error: unknown) => void
 }
 
-/** Scripts that run, begun by this agent or by an earlier one: each is watched to its end, and its end told. */
+/** Watches running scripts, of this agent or an earlier one, to their end. */
 export class Supervision {
   readonly #options: SupervisionOptions
   #isStopped = false
@@ -38,7 +38,7 @@ export class Supervision {
     this.#options = options
   }
 
-  /** Leaves what runs to the next agent. */
+  /** Leaves running scripts to the next agent. */
   stop(): void {
     this.#isStopped = true
   }
@@ -64,7 +64,7 @@ export class Supervision {
       startUptime: started.uptime,
       timeout: started.timeout,
       ending: (reason) => {
-        log('INFO', 'ending a tree of processes', { taskId, reason })
+        log('INFO', 'ending a process tree', { taskId, reason })
         errors.attempt(refusesLine, taskId, () => journal.append({ e: 'ending', taskId, reason }))
         if (started.isOfFiles) cancelOrder(directory)
       },
@@ -79,8 +79,8 @@ export class Supervision {
   }
 
   /**
-   * Takes up a step that an earlier agent began, if one is under way. Never rejects: a failure (EMFILE) is retried, while the
-   * agent serves the others.
+   * Recovers the step that an earlier agent began, if any. Never rejects: a failure (EMFILE) is retried,
+   * while the agent serves others.
    */
   async takeUp(execution: Execution, record: JournaledExecution): Promise<void> {
     const { started } = execution
@@ -89,7 +89,7 @@ export class Supervision {
     try {
       await this.#findOut(execution, record, started)
     } catch (error) {
-      errors.report('an execution could not be taken up', execution.taskId, error)
+      errors.report('could not recover an execution; retrying', execution.taskId, error)
       clock.after(againAfter, () => void this.takeUp(execution, record))
     }
   }
@@ -114,7 +114,7 @@ export class Supervision {
     if (record.ending) execution.run?.resumeEnding(record.ending)
   }
 
-  /** What a killed copy has left beside its target goes before its end is told. */
+  /** Removes partial files of a killed copy before its end is reported. */
   async #settled(execution: Execution, started: Started, result: Outcome): Promise<void> {
     if (this.#isStopped) return
     if (started.isOfFiles && isOriginal(started, execution.place))
@@ -127,7 +127,8 @@ export class Supervision {
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = this.#summary(execution)
     if (!summary) {
-      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
+      // A full disk recovers, and the result is known: the execution counts as running until its output is
+      // all cut.
       this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
       return
     }
@@ -146,7 +147,7 @@ export class Supervision {
     })
   }
 
-  /** What a process of this very program says of its own end. */
+  /** Result as reported by a child process of rsm. */
   #ownReport(
     { directory }: Execution,
     { isUpgrade, isOfFiles }: Started,
@@ -155,12 +156,16 @@ export class Supervision {
     return isUpgrade ? { error: failureOf(directory) } : {}
   }
 
-  /** Null while the disk refuses to have the rest of the output cut. */
+  /** Null while the disk refuses to cut the rest of the output. */
   #summary(execution: Execution): OutputSummary | null {
     try {
       return execution.output().finish()
     } catch (error) {
-      this.#options.errors.report('the end of an execution waits for its output', execution.taskId, error)
+      this.#options.errors.report(
+        'could not finish the output of an execution; retrying',
+        execution.taskId,
+        error,
+      )
       return null
     }
   }

@@ -1,7 +1,9 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { RsmError } from '../../../core/errors.ts'
 
-/** `marker` stands for bytes left out; its `offset` is how many, and it is shown on the stream in `length`. */
+/**
+ * `marker` stands for omitted bytes: `offset` is their number, and `length` selects the stream that shows it.
+ */
 export type ChunkKind = 'stdout' | 'stderr' | 'marker'
 export interface ChunkEntry {
   readonly kind: ChunkKind
@@ -13,12 +15,15 @@ const kinds: readonly ChunkKind[] = ['stdout', 'stderr', 'marker']
 const entryBytes = 12
 
 /**
- * Where each chunk of output was cut, by its sequence: 12 bytes an entry, written before the chunk is first sent. So
- * whatever is sent again, after a reconnect or a restart of the agent, is the same (contract §4).
+ * Where each chunk of output was cut, by sequence: 12 bytes an entry, written before the chunk is first sent.
+ * So a chunk sent again, after a reconnect or an agent restart, is identical (contract §4).
  */
 export class ChunkIndex {
   readonly #path: string
-  /** Undefined while there is no chunk: many scripts say nothing, and a file less is time saved on every host. */
+  /**
+   * Undefined before the first chunk: many scripts print nothing, and skipping the file saves time on every
+   * host.
+   */
   #fd: number | undefined
   #count = 0
 
@@ -34,7 +39,7 @@ export class ChunkIndex {
     return this.#count
   }
 
-  /** Throws when the disk refuses the entry, also where it took a part of it; then there is none of it. */
+  /** Throws if the disk refuses the entry, even after a partial write; then nothing is appended. */
   append(entry: ChunkEntry): void {
     const bytes = Buffer.alloc(entryBytes)
     bytes.writeUInt8(kinds.indexOf(entry.kind), 0)
@@ -62,7 +67,7 @@ export class ChunkIndex {
     for (let sequence = 0; sequence < this.#count; sequence += 1) yield this.at(sequence)
   }
 
-  /** Drops all from `count` on. */
+  /** Drops all entries from `count` on. */
   truncate(count: number): void {
     if (count === this.#count) return
     ftruncateSync(this.#open(), count * entryBytes)

@@ -18,15 +18,15 @@ import {
 
 const chunkBytes = 64 * 1024
 const tailBytes = 64 * 1024
-/** How far a spool may outgrow what is kept before the middle is given back to the disk. */
+/** Bytes by which a spool may outgrow its kept output before its middle is freed. */
 const spoolSlack = 32 * 1024 * 1024
 
-/** Chunks are read one at a time, all into this. */
+/** Shared, because chunks are read one at a time. */
 const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
 
 export interface Chunk {
   readonly stream: Stream
-  /** What the script wrote, good until the next chunk is read: UTF-8, unless the script wrote something else. */
+  /** The script's bytes, valid until the next read; usually UTF-8. */
   readonly content: Buffer
   /** Bytes that count against the window. */
   readonly bytes: number
@@ -40,9 +40,9 @@ export interface OutputSummary {
 }
 
 /**
- * The output of one execution: two spool files that the script writes, and the index of the chunks they were cut into.
- * Past `maxBytes` over both, the head and the last 64 KiB are kept (contract §4), a smaller tail when the limit is
- * below 128 KiB. What lies between head and limit waits for the end, as it may become the tail.
+ * The output of one execution: two spool files that the script writes, and an index of their chunks. Past
+ * `maxBytes` over both, the head and the last 64 KiB are kept (contract §4), a smaller tail if the limit is
+ * below 128 KiB. Bytes between head and limit are cut only at the end, because they may become the tail.
  */
 export class ExecutionOutput {
   readonly #index: ChunkIndex
@@ -71,7 +71,6 @@ export class ExecutionOutput {
     return this.#index.count
   }
 
-  /** A chunk that has been cut. */
   read(sequence: number): Chunk {
     const entry = this.#index.at(sequence)
     if (entry.kind === 'marker') {
@@ -82,26 +81,26 @@ export class ExecutionOutput {
     }
     const wanted = readBuffer.subarray(0, entry.length)
     const spool = this.#spool(entry.kind)
-    // Where the script has emptied the file since, other bytes stand there now.
+    // If the script has truncated the file since, other bytes are there now.
     size(spool)
     const got = readAt(spool, wanted, entry.offset)
     return { stream: entry.kind, content: wanted.subarray(0, got), bytes: entry.length }
   }
 
   /**
-   * Cuts one more chunk from what the running script has written, a full one only unless it `isDue`; false when there is
+   * Cuts one more chunk from the running script's output; only a full one unless `isDue`. False if there is
    * nothing to send yet.
    */
   cut(isDue = true): boolean {
     return this.#cutUpTo(this.#headBytes, false, isDue ? 1 : chunkBytes)
   }
 
-  /** Keeps a flood from filling the disk; to be called whenever the spools have grown. */
+  /** Keeps a flood from filling the disk; call it whenever the spools have grown. */
   bound(): void {
     const sizes = this.#spools.map(size)
     if (sizes.reduce((sum, bytes) => sum + bytes, 0) < this.#maxBytes + spoolSlack) return
     while (this.cut()) {
-      // Cut without being sent: where the head ends has to be settled before the middle goes.
+      // Cut without sending, because the end of the head must be fixed before the middle is freed.
     }
     for (const [at, spool] of this.#spools.entries()) {
       const from = Math.max(spool.cut, spool.freed)
@@ -110,14 +109,14 @@ export class ExecutionOutput {
     }
   }
 
-  /** Cuts all that is left, once the script has ended. */
+  /** Cuts the remaining output of an ended script. */
   finish(): OutputSummary {
     for (const spool of this.#spools) spool.end = size(spool)
     const sizes = this.#spools.map((spool) => size(spool) + spool.dropped)
     const [stdoutBytes = 0, stderrBytes = 0] = sizes
     const truncated = stdoutBytes + stderrBytes > this.#maxBytes
     while (this.#cutUpTo(truncated ? this.#headBytes : this.#maxBytes, !truncated)) {
-      // Until nothing is left, or the head is full.
+      // Until no output remains or the head is full.
     }
     if (truncated) this.#cutTail()
     return { lastSequence: this.count - 1, stdoutBytes, stderrBytes, truncated }
@@ -139,7 +138,7 @@ export class ExecutionOutput {
     let sequence = 0
     for (const entry of this.#index.entries()) {
       const isMarker = entry.kind === 'marker'
-      // A marker without the journalled end: the end was being cut when the agent died, and none of it was sent.
+      // A marker without a journaled end: the agent died while cutting the tail, and none of it was sent.
       if (isMarker && !isFinished) break
       if (entry.kind !== 'marker') {
         const spool = this.#spool(entry.kind)
@@ -158,7 +157,7 @@ export class ExecutionOutput {
 
   #cutUpTo(limit: number, isFinal: boolean, least = 1): boolean {
     const kept = this.#spools.reduce((sum, spool) => sum + spool.cut, 0)
-    // Both streams in turn, so that a flood on one does not hide the other.
+    // Alternate the streams, so that a flood on one does not hide the other.
     for (const at of [1 - this.#lastCut, this.#lastCut]) {
       const spool = this.#spools[at]
       if (!spool) continue
@@ -203,7 +202,7 @@ export class ExecutionOutput {
     try {
       this.#appendTail({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 }, aligned)
     } catch (error) {
-      // All or nothing: a second attempt finds what the first one found, and none of it has been sent.
+      // All or nothing, so that a retry starts from the same state; none of it has been sent.
       this.#index.truncate(count)
       for (const [spool, cut] of cuts) {
         spool.cut = cut
@@ -227,7 +226,10 @@ export class ExecutionOutput {
     }
   }
 
-  /** Sparse where the file system can: then sizes and offsets stay true. Else the file is cut, and counts what went. */
+  /**
+   * Punches a hole if the file system can, which keeps sizes and offsets. Else truncates the file and counts
+   * the dropped bytes.
+   */
   #giveBack(spool: Spool, from: number, to: number): void {
     spool.freed = to
     const length = to - from
@@ -248,7 +250,7 @@ export class ExecutionOutput {
         spool.dropped = dropped
         spool.seen = spool.cut
       } catch {
-        // A full disk: `bound` tries again when the spool has grown.
+        // A full disk: `bound` retries when the spool has grown.
       }
       spool.freed = spool.cut
     }

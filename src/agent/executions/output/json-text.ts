@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-/** What follows the backslash for each byte that JSON does not hold as it is, 0 for all others (RFC 8259 §7). */
+/** Character after the backslash for each byte that JSON must escape, 0 for all others (RFC 8259 §7). */
 const escapes = new Uint8Array(256)
 const unicode = 'u'.charCodeAt(0)
 escapes.fill(unicode, 0, 0x20)
@@ -18,10 +18,10 @@ for (const [byte, letter] of [
 const backslash = 0x5c
 const quote = 0x22
 const hex = Buffer.from('0123456789abcdef')
-/** A control character is six in JSON: `\u0000`. */
+/** A control character takes six bytes in JSON: `\u0000`. */
 const longestEscape = 6
 
-/** Reused: its content lives until the next call. */
+/** Reused: valid until the next call. */
 let scratch = Buffer.alloc(0)
 
 function escapeInto(target: Uint8Array, bytes: Uint8Array, start: number): number {
@@ -30,7 +30,7 @@ function escapeInto(target: Uint8Array, bytes: Uint8Array, start: number): numbe
   const { length } = bytes
   while (from < length) {
     const first = bytes[from] as number
-    // Four at a time where none needs an escape, which is almost everywhere.
+    // Four at a time while none needs an escape, the usual case.
     if (from + 3 < length) {
       const second = bytes[from + 1] as number
       const third = bytes[from + 2] as number
@@ -67,8 +67,8 @@ function escapeInto(target: Uint8Array, bytes: Uint8Array, start: number): numbe
 }
 
 /**
- * Head, bytes as a JSON string, tail: what `JSON.stringify(bytes.toString('utf8'))` gives, in UTF-8, at a third of its
- * cost. Good until the next call.
+ * Head, bytes as a JSON string, tail: like `JSON.stringify(bytes.toString('utf8'))` in UTF-8, at a third of
+ * the cost. Valid until the next call.
  */
 export function jsonText(head: string, bytes: Buffer, tail: string): Buffer {
   if (!isUtf8(bytes)) return Buffer.from(head + JSON.stringify(bytes.toString('utf8')) + tail)

@@ -1,29 +1,31 @@
 import type { Phase } from '../../../core/tasks/gates.ts'
 import { type Chunk, ExecutionOutput, type OutputSummary } from './execution-output.ts'
 
-/** Where the scripts of one step write. */
+/** Spool directory of one step. */
 interface Place {
   readonly phase: Phase
   readonly directory: string
 }
 
-/** What a step has left that is over. */
+/** Output of a finished step. */
 export interface PastOutput extends Place {
   readonly chunks: number
 }
 
-/** Where a step writes now, or the only one has written. */
+/** Output of the current step, or of the only one. */
 export interface CurrentOutput extends Place {
   readonly maxBytes: number
   readonly isFinished: boolean
 }
 
-/** The output of all steps of an execution in one row of chunks; of those that are over one is open at a time. */
+/**
+ * Output of all steps of an execution as one sequence of chunks; at most one finished step is open at a time.
+ */
 export class PhasedOutput {
   readonly #past: readonly PastOutput[]
   readonly #phase: Phase
   readonly #current: ExecutionOutput | null
-  /** Chunks of the steps that are over. */
+  /** Chunks of finished steps. */
   readonly #before: number
   #opened: { readonly of: PastOutput; readonly output: ExecutionOutput } | null = null
   #isDone: boolean
@@ -41,12 +43,11 @@ export class PhasedOutput {
     return this.#before + this.currentCount
   }
 
-  /** Of those the ones of the step that is not over. */
+  /** Chunks of the current step. */
   get currentCount(): number {
     return this.#current?.count ?? 0
   }
 
-  /** A chunk that has been cut. */
   read(sequence: number): Chunk & { phase: Phase } {
     if (this.#current && sequence >= this.#before)
       return { ...this.#current.read(sequence - this.#before), phase: this.#phase }
@@ -56,10 +57,10 @@ export class PhasedOutput {
         return { ...this.#open(past).read(sequence - first), phase: past.phase }
       first += past.chunks
     }
-    throw new RangeError(`there is no chunk ${sequence} yet`)
+    throw new RangeError(`chunk ${sequence} not found`)
   }
 
-  /** As ExecutionOutput.cut; false where no step is under way. */
+  /** Like ExecutionOutput.cut; false if no step is running. */
   cut(isDue = true): boolean {
     return !this.#isDone && this.#current?.cut(isDue) === true
   }
@@ -68,7 +69,7 @@ export class PhasedOutput {
     if (!this.#isDone) this.#current?.bound()
   }
 
-  /** Cuts all that is left of a step that has ended; what is written later is not cut any more. */
+  /** Cuts the remaining output of an ended step; later output is ignored. */
   finish(): OutputSummary {
     const nothing = { stdoutBytes: 0, stderrBytes: 0, truncated: false }
     const summary = this.#current?.finish() ?? nothing
@@ -86,7 +87,7 @@ export class PhasedOutput {
     if (this.#opened?.of === past) return this.#opened.output
     this.#opened?.output.close()
     this.#opened = null
-    // How much it may hold has been settled when it was finished.
+    // The limit no longer matters for finished output.
     const output = new ExecutionOutput(past.directory, 0, true)
     this.#opened = { of: past, output }
     return output

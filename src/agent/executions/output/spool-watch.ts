@@ -3,17 +3,19 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Execution } from '../execution.ts'
 
-/** Catches what fs.watch missed. */
+/** Milliseconds; catches changes that fs.watch missed. */
 const pollInterval = 1_000
-/** Where the system has no inotify left for one of them. */
+/** Milliseconds, if inotify has no watch left for one of them. */
 const unwatchedInterval = 100
 
-/** Says when a running script has written: within a millisecond by inotify, at the latest within a second. */
+/**
+ * Reports when a running script has written: within a millisecond by inotify, at the latest within a second.
+ */
 export class SpoolWatch {
   readonly #clock: Clock
   readonly #log: Log
   readonly #changed: (execution: Execution) => void
-  /** Null where the system refuses to watch. */
+  /** Null if the system refuses to watch. */
   readonly #watchers = new Map<Execution, FSWatcher | null>()
   #wasRefused = false
   #cancelPoll: () => void = () => {}
@@ -24,7 +26,7 @@ export class SpoolWatch {
     this.#changed = changed
   }
 
-  /** Never throws: what can't be watched is looked at. */
+  /** Never throws: spools that cannot be watched are polled. */
   add(execution: Execution): void {
     this.#watchers.set(execution, this.#watch(execution))
     this.#schedulePoll()
@@ -54,8 +56,7 @@ export class SpoolWatch {
       return watcher
     } catch (error) {
       // Logged once (EMFILE, ENOSPC).
-      if (!this.#wasRefused)
-        this.#log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) })
+      if (!this.#wasRefused) this.#log('WARN', 'cannot watch spools; polling', { error: String(error) })
       this.#wasRefused = true
       return null
     }

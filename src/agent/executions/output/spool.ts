@@ -13,30 +13,31 @@ import type { Stream } from '../../../core/tasks/task.ts'
 
 const fingerprintBytes = 32
 
-/** A file that a script writes one of its streams to, seen as one stream of bytes whatever the script does to it. */
+/** The file of one of a script's streams, seen as a single byte stream even if the script truncates it. */
 export interface Spool {
   readonly stream: Stream
   readonly path: string
   readonly fd: number
   /** Bytes from the beginning that have been cut into chunks. */
   cut: number
-  /** Bytes that were taken out of the file where it could not be made sparse, or that a script threw away unread. */
+  /** Bytes dropped from a file that cannot have holes, or truncated by the script before they were read. */
   dropped: number
-  /** Bytes up to which the middle was given back. */
+  /** Offset up to which the middle is freed. */
   freed: number
-  /** Bytes that had been written before a script emptied the file, by opening /dev/stdout with `>`. */
+  /** Bytes written before the script truncated the file, by opening /dev/stdout with `>`. */
   origin: number
   seen: number
-  /** Where the script's output ends, set when the script has ended; later bytes are ignored. */
+  /** End of the script's output, set when the script has ended; later bytes are ignored. */
   end?: number
-  /** The last bytes that were cut: where others stand in their place, the file was emptied and has grown again. */
+  /** The last bytes that were cut: if others are there now, the file was truncated and grew again. */
   fingerprint: Buffer
 }
 
 export function openSpool(directory: string, stream: Stream): Spool {
   const path = join(directory, stream)
   const [origin = 0, dropped = 0] = readOrigin(path)
-  // A script's user may hold a lease on it, which would be waited for (fcntl(2)): refused instead, it is tried again.
+  // Non-blocking, because opening a file on which the script's user holds a lease blocks (fcntl(2)); the
+  // caller retries.
   const fd = openSync(
     path,
     constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK,
@@ -46,17 +47,17 @@ export function openSpool(directory: string, stream: Stream): Spool {
 }
 
 /**
- * Bytes written so far. Where a script emptied the file, what was cut counts as before, and new bytes follow it. Only
- * bytes that were not yet cut are lost then, as with any shell that writes into a file.
+ * Bytes written so far. If a script truncates the file, cut bytes still count, and new bytes follow them.
+ * Only uncut bytes are lost, as with any shell that writes to a file.
  */
 export function size(spool: Spool): number {
   const inFile = fstatSync(spool.fd).size
   if (spool.end !== undefined && spool.origin + inFile >= spool.end && hasFingerprint(spool)) return spool.end
   if (spool.origin + inFile === spool.seen) return spool.seen
   if (spool.origin + inFile < spool.seen || !hasFingerprint(spool)) {
-    // What was seen and not cut is gone: it counts as written, so that the result does not pass for complete.
+    // Bytes seen but not cut are lost: count them, so that the result does not look complete.
     const dropped = spool.dropped + Math.max(0, spool.seen - spool.cut)
-    // First on disk: where that is refused nothing has changed, and the next look finds the same.
+    // Save first: if the disk refuses, nothing has changed, and the next call finds the same.
     saveOrigin({ ...spool, origin: spool.cut, dropped })
     spool.dropped = dropped
     spool.origin = spool.cut
@@ -82,8 +83,8 @@ function originFile(path: string): string {
 }
 
 /**
- * What the file itself does not tell has to outlive the agent. Written over what stood there, which is never longer: so
- * a full disk that refuses it leaves the old.
+ * Saves for the next agent what the file itself does not show. Overwrites in place, never shorter than
+ * before, so that a full disk keeps the old contents.
  */
 export function saveOrigin({ path, origin, dropped }: Spool): void {
   const fd = openSync(originFile(path), constants.O_WRONLY | constants.O_CREAT, 0o600)
@@ -98,13 +99,13 @@ function readOrigin(path: string): number[] {
   return existsSync(originFile(path)) ? readFileSync(originFile(path), 'utf8').split(' ').map(Number) : []
 }
 
-/** Fills `bytes` from an offset of the stream; gives how many there were. */
+/** Fills `bytes` from a stream offset; returns the number read. */
 export function readAt(spool: Spool, bytes: Buffer, offset: number): number {
   const position = offset - spool.origin
   return position < 0 ? 0 : readSync(spool.fd, bytes, 0, bytes.length, position)
 }
 
-/** The last bytes before `end`: enough to see whether a character is split there. */
+/** The last bytes before `end`: enough to detect a split character. */
 export function tailOf(spool: Spool, end: number): Uint8Array {
   const from = Math.max(spool.cut, end - 4)
   const bytes = Buffer.alloc(end - from)
@@ -116,7 +117,7 @@ export function headOf(spool: Spool, start: number): number {
   return orphanedHead(bytes.subarray(0, readAt(spool, bytes, start)))
 }
 
-/** Number of bytes at the end that begin a character of UTF-8 whose rest has not come yet: 0 to 3. */
+/** Number of bytes at the end that begin an incomplete UTF-8 character: 0 to 3. */
 export function incompleteTail(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -129,7 +130,7 @@ export function incompleteTail(bytes: Uint8Array): number {
   return 0
 }
 
-/** Number of bytes at the beginning that only continue a character that began before: 0 to 3. */
+/** Number of bytes at the beginning that continue an earlier character: 0 to 3. */
 function orphanedHead(bytes: Uint8Array): number {
   let count = 0
   while (count < Math.min(3, bytes.length) && ((bytes[count] ?? 0) & 0xc0) === 0x80) count += 1
