@@ -25,18 +25,17 @@ export function ownAccount(): Account {
   }
 }
 
-/** How long a program that asks the directory service of this host may take, milliseconds. */
+/** Milliseconds that a lookup in the host's directory service may take. */
 export const directoryPatience = 10_000
 export const directorySilent = 'the directory service of this host does not answer'
 
-/** Whether a program of this machine was ended because it took too long. */
 export function isOverdue(cause: unknown): boolean {
   return cause instanceof Error && 'killed' in cause && cause.killed === true
 }
 
 /**
- * By getent(1), so that users of a directory service are found too. @throws RsmError `not_found`, `unavailable` when the
- * directory service does not answer.
+ * Looks up a user with getent(1), which includes users of a directory service. @throws RsmError `not_found`;
+ * `unavailable` if the directory service does not answer.
  */
 export async function findAccount(name: string, patience: number = directoryPatience): Promise<Account> {
   const asked = run('getent', ['passwd', '--', name], { timeout: patience, killSignal: 'SIGKILL' })
@@ -51,20 +50,23 @@ export async function findAccount(name: string, patience: number = directoryPati
   return { name: found, uid: Number(uid), gid: Number(gid), home, shell: shell || '/bin/sh' }
 }
 
-/** How a root agent becomes another user for good: its groups only, and no capability that anything could give back. */
+/** Removes capabilities permanently, so that nothing can restore them. */
 const dropAll = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all']
 
-/** The words before a command that make it run as this user (design "The agent"): Node's own uid keeps root's groups. */
+/**
+ * Command prefix that switches a root agent to this user (design "The agent"), with its groups only: Node's
+ * own uid option keeps root's groups.
+ */
 export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): [program: string, ...words: string[]] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--no-new-privs', ...dropAll, '--']
 }
 
-/** Why nothing runs as this user here, as a sentence; null where it may. */
+/** Reason why this user is not allowed here, as a sentence; null if allowed. */
 export function barredUser(
   user: string,
   { runAs, allowRunAs, own }: { runAs: string; allowRunAs: readonly string[]; own: Account },
 ): string | null {
-  // A set holds whole names, whatever it is made of; a text would hold each of its parts.
+  // Match whole names: `includes` on a string would match parts of a name.
   if (user !== runAs && !new Set(allowRunAs).has(user))
     return `not allowed to run as ${user}: the agent needs --allow-run-as ${user}`
   if (user !== own.name && own.uid !== 0)
@@ -76,7 +78,7 @@ async function runAs(account: Account, words: readonly string[], patience: numbe
   const [program, ...drop] = dropTo(account)
   const limit = { timeout: patience, killSignal: 'SIGKILL' } as const
   await run(program, [...drop, ...words], limit).catch((cause: unknown) => {
-    // It looks up the groups of the user.
+    // setpriv looks up the user's groups, so it can time out too.
     if (!isOverdue(cause)) throw cause
     throw new RsmError('unavailable', `this host cannot run scripts as ${account.name}: ${directorySilent}`, {
       cause,
@@ -84,7 +86,7 @@ async function runAs(account: Account, words: readonly string[], patience: numbe
   })
 }
 
-/** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
+/** @throws RsmError `unavailable` if a root agent cannot switch users on this host. */
 export async function checkDrop(account: Account, patience: number = directoryPatience): Promise<void> {
   await runAs(account, ['true'], patience).catch((cause: unknown) => {
     if (cause instanceof RsmError) throw cause
@@ -93,7 +95,7 @@ export async function checkDrop(account: Account, patience: number = directoryPa
       'unavailable',
       `this host cannot run scripts as ${account.name}: ${stderr || String(cause)}`,
       {
-        hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
+        hint: 'install util-linux 2.33 or newer, which has setpriv',
         cause,
       },
     )
@@ -113,8 +115,8 @@ export async function checkReach(account: Account, directory: string): Promise<v
 }
 
 /**
- * The user that `--run-as` names. @throws RsmError `usage` for one that there is not, or that this agent can't become,
- * `unavailable` when that can't be told.
+ * The user of `--run-as`. @throws RsmError `usage` if it does not exist, or this agent cannot switch to it;
+ * `unavailable` if that is unknown.
  */
 export async function namedAccount(
   name: string,
@@ -131,7 +133,7 @@ export async function namedAccount(
       'usage',
       `--run-as ${name}: this agent runs as ${own.name}, and only root can run scripts as another user`,
       {
-        hint: `start the agent as root, or as ${name} itself`,
+        hint: `start the agent as root, or as ${name}`,
       },
     )
   return account

@@ -3,12 +3,15 @@ import { readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { readStat } from './machine.ts'
 
-/** What nearly every Linux starts programs with; more is for those that ask for it, as select(2) takes no more. */
+/** Soft limit of nearly every Linux; programs that need more raise it, because select(2) handles no more. */
 const usualOpenFiles = 1024
 
 const openFiles = /^Max open files +(\w+) +(\w+)/m
 
-/** Linux's soft limits of process 1, by their lines in /proc/PID/limits and names in prlimit(1); there is no hard limit. */
+/**
+ * Linux's soft limits of process 1, with their lines in /proc/PID/limits and names in prlimit(1); no hard
+ * limits.
+ */
 const usualLimits = [
   [/^Max core file size +(\w+) +(\w+)/m, 'core', 0],
   [/^Max stack size +(\w+) +(\w+)/m, 'stack', 8 * 1024 * 1024],
@@ -17,7 +20,6 @@ const usualLimits = [
 /** Read at load time, because the parent may exit. */
 const atStart = startedWith()
 
-/** The `ulimit` command that sets it. */
 const limitOpenFiles = Number.isFinite(atStart)
   ? `ulimit -S -n ${atStart} 2>/dev/null`
   : 'ulimit -S -n unlimited 2>/dev/null'
@@ -61,7 +63,6 @@ function limitCommands(): string[] {
   })
 }
 
-/** The soft and the hard limit of a line of proc(5) limits. */
 function limitsOf(pid: number | 'self', pattern: RegExp): { soft: number; hard: number } | null {
   try {
     const line = pattern.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))

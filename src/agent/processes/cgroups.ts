@@ -3,21 +3,21 @@ import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 
 interface Mount {
-  /** The part of the hierarchy that is mounted. */
+  /** The mounted part of the hierarchy. */
   readonly root: string
   readonly path: string
 }
 
-/** Milliseconds from one attempt to remove cgroups of ended executions to the next. */
+/** Milliseconds between attempts to remove cgroups of ended executions. */
 const sweepEvery = 30_000
 
-/** The sub-cgroup that systemd puts the agent into by `DelegateSubgroup=agent`. */
+/** Sub-cgroup that `DelegateSubgroup=agent` of systemd puts the agent in. */
 const subgroup = 'agent'
 
 /**
- * The directory under which this agent makes its cgroups, or null where there is none: its own cgroup in the hierarchy
- * of a v1 controller, or in the v2 one for null. In v2 no group has both processes and controllers for its children
- * ("no internal processes"), so an agent that was put into a subgroup of its own works in the one above.
+ * The directory for this agent's cgroups, or null: its own cgroup in the hierarchy of a v1 controller, or of
+ * v2 if `controller` is null. In v2, a group cannot have both processes and controllers for its children ("no
+ * internal processes"). So an agent in a delegated subgroup uses the group above.
  */
 export function cgroupHome(controller: string | null): string | null {
   const mount = mountOf(controller)
@@ -49,34 +49,32 @@ function ownPath(controller: string | null): string | null {
   return null
 }
 
-/** KILL to all in a cgroup and below it, in one step. */
+/** Kills all processes in a cgroup and below it, in one step. */
 export function killCgroup(path: string): void {
   try {
     writeFileSync(join(path, 'cgroup.kill'), '1')
   } catch {
-    // Gone in this very moment.
+    // Already removed.
   }
 }
 
-/** All processes in a cgroup and those below it. */
 export function cgroupPids(path: string): number[] {
   const pids = withChildren(path).flatMap((group) => read(join(group, 'cgroup.procs')).split('\n'))
-  // A process of another PID namespace is 0, which to kill(2) is the agent's own group.
+  // A process of another PID namespace reads as 0, which kill(2) takes for the agent's own group.
   return pids.map(Number).filter((pid) => pid > 1 && pid !== process.pid)
 }
 
-/** Whether any process lives in a cgroup or below it. */
 export function isPopulated(path: string | null): boolean {
   return path !== null && /^populated 1$/m.test(read(join(path, 'cgroup.events')))
 }
 
-/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
+/** Removes an empty cgroup; false while a process left by the script still runs in it. */
 export function removeCgroup(path: string): boolean {
   try {
     rmdirSync(path)
     return true
   } catch {
-    // It has groups of its own, or processes, or is gone.
+    // It has child groups or processes, or is already removed.
   }
   if (!existsSync(path)) return true
   try {
@@ -87,7 +85,7 @@ export function removeCgroup(path: string): boolean {
   }
 }
 
-/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
+/** A cgroup and those that scripts created inside it, deepest first; any may vanish at any time. */
 function withChildren(path: string): string[] {
   try {
     const below = readdirSync(path, { withFileTypes: true })
@@ -107,7 +105,7 @@ function read(path: string): string {
   }
 }
 
-/** Removes cgroups of ended executions once the last process that a script left behind has ended. */
+/** Removes cgroups of ended executions once the last process left by a script has ended. */
 export class CgroupLeftovers {
   readonly #clock: Clock
   readonly #inhabited = new Set<string>()
@@ -117,7 +115,6 @@ export class CgroupLeftovers {
     this.#clock = clock
   }
 
-  /** Removes the cgroups of an execution, now or later. */
   remove(
     owner: {
       readonly cgroup: string | null

@@ -7,40 +7,42 @@ import { ProcessTable, type Tree } from './processes.ts'
 import { isLoose, scanTree } from './strays.ts'
 import { type EndingTimes, endTree, levelOf, type Remnant } from './tree.ts'
 
-/** Milliseconds from one scan of the loose trees to the next. */
+/** Milliseconds between scans of loose trees. */
 const pollInterval = 1_000
-/** Scans take at most one part in so many of the time. */
+/** Scans take at most one fiftieth of the time. */
 const pollShare = 50
 
-/** What is known of the end of a tree. */
 export interface Ended {
-  /** What could not be ended. */
+  /** Processes that could not be ended. */
   readonly remnants: readonly Remnant[]
-  /** False where something lives that may have left the tree unseen. */
+  /** False if a live process may have left the tree unnoticed. */
   readonly isAllKnown: boolean
 }
 
-/** How trees of processes are held together on this machine. */
+/** How process trees are kept together on this machine. */
 export interface Containment {
   readonly level: Level
-  /** The cgroup of an execution, created; null where there are none. */
+  /** Creates the cgroup of an execution; null if cgroups cannot be used. */
   create(taskId: string): string | null
-  /** Notes what a tree is made of while it runs, where nothing holds it; until what it answers is called. */
+  /** Records the processes of a loose tree while it runs. Call the result to stop. */
   note(tree: Tree): () => void
-  /** Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. Rejects where /proc can't be read. */
+  /**
+   * Ends a whole tree: TERM, 5 s, KILL (contract §4). Resolves to the survivors. Rejects if /proc cannot be
+   * read.
+   */
   end(tree: Tree): Promise<Ended>
-  /** Removes what has become empty since, but those of the executions named. */
+  /** Removes cgroups that are empty by now, except those of the given executions. */
   sweep(running: ReadonlySet<string>): void
 }
 
 interface Noted {
-  /** By pid: what the last two scans found. A process may be begun while one of them reads. */
+  /** By pid: processes of the last two scans, because one may start while a scan reads. */
   known: Map<number, ProcessId>
 }
 
 /**
- * Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). Names begin with the
- * journal's id, so that agents on one machine never sweep away each other's.
+ * Probes the host: cgroups are used only if one can be created and has `cgroup.kill` (Linux 5.14). Names
+ * begin with the journal's id, so that agents on one machine never remove each other's.
  */
 export function findContainment(storeId: string, isBoxed = false, times?: EndingTimes): Containment {
   const table = new ProcessTable()
@@ -61,7 +63,7 @@ export function findContainment(storeId: string, isBoxed = false, times?: Ending
     const prefix = join(parent, `rsm-${storeId}`)
     const probe = `${prefix}-probe-${process.pid}`
     mkdirSync(probe)
-    // Below a group of threads none of a whole process can be (cgroups(7), "thread mode").
+    // A threaded group cannot hold the cgroup of a whole process (cgroups(7), "thread mode").
     const canKill =
       existsSync(join(probe, 'cgroup.kill')) &&
       readFileSync(join(probe, 'cgroup.type'), 'utf8').trim() === 'domain'
@@ -93,8 +95,8 @@ export function findContainment(storeId: string, isBoxed = false, times?: Ending
 }
 
 /**
- * Notes what the trees are made of that nothing holds, while they run: what has a parent or a session of theirs now is
- * known later, when it has left both. Costs nothing while there is none.
+ * Records processes of loose trees while they run, so that those that later leave both parent and session are
+ * still known. Costs nothing while there is no such tree.
  */
 class Watch {
   readonly #table: ProcessTable
@@ -105,7 +107,7 @@ class Watch {
     this.#table = table
   }
 
-  /** Until what it answers is called. */
+  /** Call the result to stop. */
   add(tree: Tree): () => void {
     this.#trees.set(tree, { known: new Map() })
     this.#arm(pollInterval)
@@ -117,12 +119,10 @@ class Watch {
     }
   }
 
-  /** The known processes of a tree. */
   knownOf(tree: Tree): Map<number, ProcessId> {
     return new Map(this.#trees.get(tree)?.known)
   }
 
-  /** Whether a process is known to belong to another tree. */
   isOfAnother({ pid, startTime }: ProcessId, tree: Tree): boolean {
     for (const [other, { known }] of this.#trees)
       if (other !== tree && known.get(pid)?.startTime === startTime) return true
@@ -135,7 +135,7 @@ class Watch {
 
   async #poll(): Promise<void> {
     const began = performance.now()
-    // A scan that fails (EMFILE) is made up for by the next.
+    // The next scan makes up for a failed one (EMFILE).
     await Promise.allSettled([...this.#trees].map(([tree, noted]) => this.#note(tree, noted)))
     this.#timer = undefined
     if (this.#trees.size > 0) this.#arm(Math.max(pollInterval, (performance.now() - began) * pollShare))
@@ -144,7 +144,7 @@ class Watch {
   async #note(tree: Tree, noted: Noted): Promise<void> {
     const found = new Map(noted.known)
     const { members } = await scanTree(tree, this.#table, found)
-    // A reused pid must not make another's session this tree's.
+    // A reused pid must not add another's session to this tree.
     const used = new Set(members.flatMap(({ pid, session }) => [pid, session]))
     const before = [...noted.known].filter(([pid]) => used.has(pid))
     noted.known = new Map([

@@ -37,7 +37,7 @@ function read(path: string): string {
   }
 }
 
-/** The recorded exit; null if there is none yet. */
+/** The recorded exit; null if the script has not ended. */
 export function readExit(directory: string): Exit | null {
   const text = read(join(directory, 'exit'))
   if (text.startsWith(neverBegun)) return { code: 126, uptime: 0, isNever: true }

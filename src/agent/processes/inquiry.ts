@@ -4,18 +4,18 @@ import { RsmError } from '../../core/errors.ts'
 import { Mutex } from '../../core/mutex.ts'
 import { silentWith } from './mounts.ts'
 
-/** How long a file system may take to answer, milliseconds. */
+/** Milliseconds that a file system may take to answer. */
 const defaultPatience = 5_000
 
-/** Threads that checks of directories may block: one is left for the agent's own files. */
+/** Threads that directory checks may block: one stays free for the agent's own files. */
 const maxBlockedThreads = 3
 
-/** Calls of this process that have not answered in time, and hold a thread each. */
+/** Overdue calls of this process; each blocks a thread. */
 let blockedThreads = 0
 
 /**
- * A question to file systems of which some may never answer: no call on a dead mount (hard NFS, a FUSE daemon that is
- * gone) returns. They are asked one after another, and one that is silent not again until it has answered.
+ * Queries file systems that may never answer: a call on a dead mount (hard NFS, a crashed FUSE daemon) never
+ * returns. They are queried one after another; a silent one is skipped until its answer comes.
  */
 export class Inquiry<Answer> {
   readonly #question: (path: string) => Promise<Answer>
@@ -24,14 +24,17 @@ export class Inquiry<Answer> {
   readonly #silent = new Set<string>()
   readonly #mutex = new Mutex()
 
-  /** Nothing is asked while `maxBlocked` threads are blocked: Node has four for all that is done with files. */
+  /** Refuses queries while `maxBlocked` threads are blocked: Node has four for all file operations. */
   constructor(question: (path: string) => Promise<Answer>, maxBlocked: number, patience = defaultPatience) {
     this.#question = question
     this.#maxBlocked = maxBlocked
     this.#patience = patience
   }
 
-  /** Rejects as the question does. @throws RsmError `unavailable` when there is no answer, with how that is said. */
+  /**
+   * Rejects as the question does. @throws RsmError `unavailable` without an answer; its message is a
+   * predicate of the path.
+   */
   ask(path: string): Promise<Answer> {
     return this.#mutex.run(() => this.#ask(path))
   }
@@ -39,12 +42,13 @@ export class Inquiry<Answer> {
   async #ask(path: string): Promise<Answer> {
     const silence = new RsmError('unavailable', 'does not answer')
     if (this.#silent.size > 0 && this.#silent.has(silentWith(path))) throw silence
-    // Without its root no host does anything.
+    // Always query the root: without it, nothing works on a host.
     if (blockedThreads >= this.#maxBlocked && path !== '/')
-      throw new RsmError('unavailable', 'is not asked, as too many others do not answer')
+      throw new RsmError('unavailable', 'is not checked: too many others do not answer')
     const answer = this.#question(path)
     return new Promise((resolve, reject) => {
-      // An agent that was stopped itself hears first of the time that is over, then of the answer that has come.
+      // After the agent was suspended, the timeout fires before an answer that has come already: let that
+      // win.
       const late = setTimeout(() => setImmediate(giveUp), this.#patience)
       let isAnswered = false
       const giveUp = () => {
@@ -70,10 +74,12 @@ export class Inquiry<Answer> {
 
 type Directories = Inquiry<Pick<Stats, 'isDirectory'>>
 
-/** Asked before anything starts in a directory, because a start on a dead mount would hold the whole agent. */
+/**
+ * Checked before anything starts in a directory, because a start on a dead mount would block the whole agent.
+ */
 const usualDirectories: Directories = new Inquiry(stat, maxBlockedThreads)
 
-/** Why nothing can start in a directory, as a sentence; null where it can. */
+/** Reason why nothing can start in a directory, as a sentence; null if it can. */
 export async function workDirFault(workDir: string, directories = usualDirectories): Promise<string | null> {
   try {
     if ((await directories.ask(workDir)).isDirectory()) return null
@@ -83,7 +89,7 @@ export async function workDirFault(workDir: string, directories = usualDirectori
   }
 }
 
-/** The directory itself, or the root where there is none, or none that answers. */
+/** The directory, or the root if it does not exist or does not answer. */
 export async function existing(directory: string, directories = usualDirectories): Promise<string> {
   return directories.ask(directory).then(
     (found) => (found.isDirectory() ? directory : '/'),

@@ -28,26 +28,29 @@ const interpreters: Record<Interpreter, readonly string[]> = {
   pwsh: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
-/** First descriptor of the limits' cgroups, after streams, exit file, cgroup and params; single digits below 9. */
+/**
+ * First descriptor of the limits' cgroups, after streams, exit file, cgroup and params; single digits below
+ * 9.
+ */
 const firstLimit = 6
 /** The only variable that the wrapper sets; params cannot have this name. */
 const scratch = 'RSM_GO_AHEAD'
-/** What runs instead of a script whose limits vanished before it could be put under them. */
+/** Runs instead of a script whose cgroups of limits vanished before the start. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
 const inherited = (closed: readonly number[]) => closed.map((fd) => `${fd}>&-`).join(' ')
 const reportExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
 
 /**
- * The wrapper outlives the agent and writes down how the script ended, in one write over reserved blanks, so that a full
- * disk cannot lose it. It sets no variable before the script runs: params are variables here too, and
- * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. The
- * shell's own message ("Killed") is not output of the script, but tells a signal from `exit 137`: the subshell is there
- * for that, because dash writes the message with the redirections of the process that died. It first records the script's process,
- * because the script leads its own session.
+ * The wrapper outlives the agent and records how the script ended, in one write over reserved blanks, so that
+ * a full disk cannot lose it. It sets no variable before the script runs: params are variables here too, and
+ * setting one would change what the script sees. TERM is caught, not ignored, because children inherit
+ * ignoring. The shell's own message ("Killed") is not script output, but distinguishes a signal from `exit
+ * 137`. The subshell captures it, because dash writes it with the redirections of the dead process. The
+ * wrapper first records the script's process, because the script leads its own session.
  *
- * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
- * without an agent, it ends without having begun.
+ * It waits for the agent's go-ahead, which comes once the journal has this process. Without it, the wrapper
+ * ends without beginning the script.
  */
 function wrapper(limits: number, start: Start): string {
   const takesParams = isHanded(start)
@@ -73,8 +76,8 @@ ${reportExit}${delivery === null ? '' : `\nrm -f -- ${stdin}`}`
 }
 
 /**
- * Runs before a boxed script or one of another user, with that user's rights: exports the params from descriptor 5 and
- * enters the working directory.
+ * Runs with the user's rights before a sandboxed script or one of another user: exports the params from
+ * descriptor 5 and enters the working directory.
  */
 const enter = `command . /proc/self/fd/5 2>/dev/null || exit 126
 exec 5<&-
@@ -96,13 +99,13 @@ function openParams(params: Readonly<Record<string, string>>, { directory, accou
   }
 }
 
-/** File that a script reads as its stdin, where its order has one. */
+/** File that a script reads as its stdin, if its order has one. */
 export const stdinName = 'stdin'
 
 /** Path of the script. The directory is the agent's, so that the user can change only the file's content. */
 function fileOf({ scriptName = 'script' }: Script, directory: string): string {
-  // The queue of an earlier agent may hold a request that was not checked.
-  if (!scriptFileName.test(scriptName)) throw new RsmError('invalid', 'scriptName is not a file name')
+  // The queue of an earlier agent may hold an unchecked request.
+  if (!scriptFileName.test(scriptName)) throw new RsmError('invalid', 'the script name is not a file name')
   return join(directory, 'run', scriptName)
 }
 
@@ -152,14 +155,14 @@ function command({ program, directory, account, sandbox }: Start, workDir: strin
   return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter, path]
 }
 
-/** How many processes a start adds to those of the script itself, while it runs. */
+/** Number of processes that a start adds to those of the script while it runs. */
 export function ownProcesses({ mode }: Sandbox): number {
   return mode === 'strict' ? 3 : 1
 }
 
 /**
- * Writes the script, the empty file of its stdin, and for another user the empty spools, which otherwise come with the start.
- * None of it is fsynced, as after a loss of power it is LOST anyway.
+ * Writes the script, its empty stdin file, and for another user the empty spools, which the start creates
+ * otherwise. Not fsynced, because after a power loss the execution is LOST anyway.
  */
 export function prepare({ program, directory, account, delivery }: Start): void {
   if ('argv' in program) return
@@ -173,7 +176,8 @@ export function prepare({ program, directory, account, delivery }: Start): void 
   for (const file of files) write(file, '', 0o600)
   if (isOther) {
     for (const passed of [directory, dirname(path)]) chmodSync(passed, 0o711)
-    // Scripts open /dev/stdin, /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
+    // Scripts open /dev/stdin, /dev/stdout and /dev/stderr by name, so the user must own the files behind
+    // them.
     for (const file of [path, ...files]) chownSync(file, account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
@@ -193,42 +197,43 @@ type Script = Pick<ScriptOrder, 'script' | 'scriptType' | 'scriptName' | 'params
 
 const paramsOf = (program: Start['program']) => ('argv' in program ? {} : program.script.params)
 
-/** What starts, where and how. */
 export interface Start {
   readonly taskId: string
-  /** A script, or the command of the agent's own work, which runs as the agent does. */
+  /** A script, or a command of the agent, which runs as the agent. */
   readonly program: { readonly script: Script } | { readonly argv: readonly string[] }
   readonly directory: string
   readonly account: Account
-  /** By which the processes of the execution are known (machine.ts). */
+  /** Identifies the processes of the execution (machine.ts). */
   readonly tag: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null
-  /** Cgroups of its limits: it does not run outside of one. */
+  /** Cgroups of its limits: it must not run outside of them. */
   readonly limitGroups: readonly string[]
-  /** The command that brings what it is to read; undefined where that is nothing. */
+  /** Command that fetches its stdin; undefined without stdin. */
   readonly delivery?: readonly string[] | undefined
 }
 
 interface Launched {
-  /** The wrapper, which waits. */
+  /** The waiting wrapper. */
   readonly root: ProcessId
-  /** Lets it begin. */
   readonly begin: () => void
-  /** Lets it end without having begun, as it also does when the agent dies. */
+  /** Lets it end without beginning, as it also does if the agent dies. */
   readonly abandon: () => void
-  /** Settles when the wrapper has ended. */
+  /** Resolves when the wrapper has ended. */
   readonly exited: Promise<void>
 }
 
-/** Words of a shell, without the environment that the params of a script make. */
+/** Quoted for a shell, with an empty environment so that it does not see the script's params. */
 function deliveryOf({ delivery, tag }: Start): string | null {
   return delivery
     ? ['env', '-i', `PATH=${searchPath}`, `${tagVariable}=${tag}`, ...delivery].map(quoted).join(' ')
     : null
 }
 
-/** Hands a prepared start to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
+/**
+ * Starts the wrapper of a prepared start in its own session, where it waits for `begin`. Throws if the system
+ * refuses (E2BIG, EAGAIN).
+ */
 export async function launch(start: Start, workDir: string): Promise<Launched> {
   const { directory, cgroup, limitGroups } = start
   const open: number[] = []
@@ -265,7 +270,7 @@ export async function launch(start: Start, workDir: string): Promise<Launched> {
     child.unref()
     const pid = child.pid ?? 0
     const goAhead = child.stdin
-    // A wrapper that was killed meanwhile reads nothing; its end says so.
+    // A wrapper killed meanwhile does not read; its exit reports that.
     goAhead?.on('error', () => {})
     return {
       root: { pid, startTime: startTimeOf(pid) ?? 0 },

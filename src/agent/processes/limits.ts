@@ -5,13 +5,13 @@ import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { type LimitName, type Limits, limitNames, limitSize, limitWords } from '../../core/tasks/limits.ts'
 import { cgroupHome, removeCgroup } from './cgroups.ts'
 
-/** Microseconds in which a quota of CPU time is given out. */
+/** Microseconds of a CPU quota period. */
 const period = 100_000
 
 interface Controller {
-  /** Its name in both versions of cgroups. */
+  /** Name in both cgroup versions. */
   readonly name: string
-  /** The files that hold the limit, of v2 and of v1, and what is written there; one that ends in ? may be missing. */
+  /** Files and values that set the limit in v2 and v1; a name ending in ? is optional. */
   readonly v2: (size: number) => readonly (readonly [file: string, value: string])[]
   readonly v1: (size: number) => readonly (readonly [file: string, value: string])[]
 }
@@ -19,7 +19,7 @@ interface Controller {
 const controllers: Record<LimitName, Controller> = {
   memoryMB: {
     name: 'memory',
-    // All or nothing: a script whose middle was killed would go on with what is left of it.
+    // All or nothing: a script that lost one of its processes would continue half-broken.
     v2: (size) => [
       ['memory.max', String(size * 1024 ** 2)],
       ['memory.swap.max?', '0'],
@@ -45,28 +45,27 @@ const controllers: Record<LimitName, Controller> = {
   },
 }
 
-/** The limits of one execution as they are in force, and the cgroups that enforce them. */
+/** Limits in force for one execution, and the cgroups that enforce them. */
 export interface Limited {
   readonly limits: Limits
   readonly groups: readonly string[]
 }
 
-/** What limits executions on this machine. */
+/** Limits executions on this machine. */
 export interface Limiter {
   readonly enforced: readonly LimitName[]
-  /** Why this one can't be enforced here. */
+  /** Reason why a limit cannot be enforced here. */
   lack(name: LimitName): string
   /**
-   * Makes the cgroups of an execution; whoever runs it has to enter all of them first. `cgroup` is the one that holds
-   * its tree, `own` the number of processes that the agent itself adds to it. Throws RsmError `unavailable` when the
+   * Creates the cgroups of an execution; its wrapper must enter all of them first. `cgroup` is the cgroup of
+   * its tree, `own` the number of processes that the agent adds to it. Throws RsmError `unavailable` if the
    * kernel refuses one: nothing may run then.
    */
   create(taskId: string, limits: Limits, cgroup: string | null, own: number): Limited
-  /** Removes what is empty, but the groups of the executions named. */
+  /** Removes empty groups, except those of the given executions. */
   sweep(running: ReadonlySet<string>): void
 }
 
-/** Writes a limit into its files. */
 function write(group: string, settings: readonly (readonly [string, string])[]): void {
   for (const [name, value] of settings) {
     const isOptional = name.endsWith('?')
@@ -75,7 +74,7 @@ function write(group: string, settings: readonly (readonly [string, string])[]):
   }
 }
 
-/** Whether groups that are made here have the file; tried out, as only that says whether one may. */
+/** Whether groups created here have the file; probed, because only a trial shows whether the agent may. */
 function offers(parent: string, probe: string, file: string): boolean {
   try {
     mkdirSync(join(parent, probe))
@@ -87,12 +86,12 @@ function offers(parent: string, probe: string, file: string): boolean {
   }
 }
 
-/** Where a limit is enforced: in the cgroup of the tree (v2), or in one of its own below `parent` (v1). */
+/** Location of a limit: the cgroup of the tree (v2), or a cgroup of its own below `parent` (v1). */
 export type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
 
 /**
- * Lets the groups below have the controller. Not where processes are in the group itself: the kernel would then take
- * no new one in while scripts are below, and systemd could not start the agent again.
+ * Enables the controller for child groups, unless the group itself has processes: the kernel would then
+ * accept no new ones while scripts run below, and systemd could not restart the agent.
  */
 function enable(home: string, name: string): void {
   try {
@@ -100,7 +99,7 @@ function enable(home: string, name: string): void {
     if (isRoot || readFileSync(join(home, 'cgroup.procs'), 'utf8') === '')
       writeFileSync(join(home, 'cgroup.subtree_control'), `+${name}`)
   } catch {
-    // Not there, or not ours: the probe tells.
+    // Missing or not permitted: the probe finds out.
   }
 }
 
@@ -116,7 +115,9 @@ function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Pl
   return parent !== null && offers(parent, probe, old) ? { version: 1, parent } : null
 }
 
-/** `holdsTrees`: trees are held in cgroups of v2, whose controllers can then limit them. Names as in containment.ts. */
+/**
+ * `holdsTrees`: trees are in v2 cgroups, whose controllers can then limit them. Names as in containment.ts.
+ */
 export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
   const prefix = `rsm-${storeId}-`
   const places = new Map<LimitName, Place>()
@@ -127,13 +128,13 @@ export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
   return limiterOf(places, prefix)
 }
 
-/** A limiter of what can be limited at these places; the names of its cgroups begin with `prefix`. */
+/** A limiter for the limits enforced at these places; its cgroup names begin with `prefix`. */
 export function limiterOf(places: ReadonlyMap<LimitName, Place>, prefix: string): Limiter {
   const enforced = limitNames.filter((name) => places.has(name))
   return {
     enforced,
     lack: (name) =>
-      `this host cannot limit ${limitWords[name]}: the agent may make no cgroup with the ${controllers[name].name} controller`,
+      `this host cannot limit ${limitWords[name]}: the agent cannot create a cgroup with the ${controllers[name].name} controller`,
     create(taskId, limits, cgroup, own) {
       const groups = new Set<string>()
       for (const name of limitNames) {
@@ -178,7 +179,10 @@ function countOf(group: string, file: string, key: string): number {
   }
 }
 
-/** What its limits had to do with a failure, as a sentence; null: nothing. To be asked before the groups are removed. */
+/**
+ * Sentence about the limit that a failed execution reached; null: none. Call it before the groups are
+ * removed.
+ */
 export function limitReached(
   limited: Limited | undefined,
   { status, exitCode }: Pick<ScriptComplete, 'status' | 'exitCode'>,

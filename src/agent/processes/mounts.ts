@@ -4,13 +4,16 @@ interface Mount {
   readonly device: string
   readonly mountPoint: string
   readonly type: string
-  /** Programs on it can be neither run nor loaded. */
+  /** Programs on it cannot be executed or loaded. */
   readonly isNoexec: boolean
-  /** The file system itself is read-only; by a read-only mount of another one, the disk can still fill up. */
+  /**
+   * The file system itself is read-only. A read-only mount of a writable one does not count, because that can
+   * still fill up.
+   */
   readonly isReadOnly: boolean
 }
 
-/** What is mounted, in the kernel's order; asks no file system. `text`: as of proc_pid_mountinfo(5). */
+/** Mounts in the kernel's order; touches no file system. `text` has the format of proc_pid_mountinfo(5). */
 export function mounts(text = readFileSync('/proc/self/mountinfo', 'utf8')): Mount[] {
   return text
     .split('\n')
@@ -27,7 +30,7 @@ export function mounts(text = readFileSync('/proc/self/mountinfo', 'utf8')): Mou
         mountPoint,
         type,
         isNoexec: options.split(',').includes('noexec'),
-        // Since Linux 6.16, ext4 says `emergency_ro` where an error has made it read-only.
+        // Since Linux 6.16, ext4 reports `emergency_ro` after an error made it read-only.
         isReadOnly: ofAll.split(',').some((option) => option === 'ro' || option === 'emergency_ro'),
       }
     })
@@ -41,7 +44,7 @@ const notDisks = new Set(
   ).split(' '),
 )
 
-/** Mounts of disks, and always the root. */
+/** Mounted disks, and always the root. */
 export const disksMounted = (): Mount[] =>
   mounts().filter(({ mountPoint, type }) => mountPoint === '/' || !notDisks.has(type))
 
@@ -52,15 +55,15 @@ export function allowsExec(directory: string): boolean {
   for (const each of mounts()) {
     const { mountPoint } = each
     const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
-    // Of two at one place, the later one covers the other.
+    // A later mount at the same place covers an earlier one.
     if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = each
   }
   return found?.isNoexec !== true
 }
 
 /**
- * What falls silent together with a path, by its name alone: the mount that it lies on, or the path itself on the root
- * and on an automounter, from where it may lead anywhere.
+ * Unit that stops answering together with a path, by name only: its mount, or the path itself on the root and
+ * on an automounter, because it may lead anywhere from there.
  */
 export function silentWith(path: string): string {
   let found = '/'

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs'
 import type { Machine } from './machine.ts'
 
-/** Where an execution was taken in: a copy of its files brings neither along. */
+/** Where an execution was received: a copy of its files has another boot or directory. */
 export interface Origin {
   readonly bootId: string
-  /** Device and inode of its directory. A directory that is renamed keeps them. */
+  /** Device and inode of its directory, which a rename keeps. */
   readonly directory: string
 }
 
-/** Null for one that cannot be looked at: a disk that fails must not keep the agent from starting. */
+/** Null if it cannot be read: a failing disk must not keep the agent from starting. */
 function identityOf(directory: string): string | null {
   try {
     const { dev, ino } = statSync(directory, { bigint: true })
@@ -22,7 +22,7 @@ export function originOf(directory: string, machine: Machine): Origin {
   return { bootId: machine.bootId(), directory: identityOf(directory) ?? '' }
 }
 
-/** False for a directory that was copied. Older agents do not say; one that is gone starts nothing. */
+/** False for a copied directory. Older agents record none; without the directory nothing starts. */
 export function isOriginal(
   { directory: noted }: { readonly directory?: string },
   directory: string,
@@ -31,7 +31,7 @@ export function isOriginal(
   return found === null || found === noted
 }
 
-/** Whether another agent may carry on from the same files: they were copied, or the machine was restarted or cloned. */
+/** Whether another agent may continue from the same files: copied, or the machine restarted or cloned. */
 export function mayBeShared(origin: Origin | undefined, directory: string, machine: Machine): boolean {
   return origin !== undefined && (origin.bootId !== machine.bootId() || !isOriginal(origin, directory))
 }

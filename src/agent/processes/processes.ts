@@ -3,14 +3,14 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { Mutex } from '../../core/mutex.ts'
 import { type ProcessId, type ProcessStat, readStat, realUidOf, startedWith, tagVariable } from './machine.ts'
 
-/** Milliseconds of reading /proc after which the rest of the agent has its turn. */
+/** Milliseconds of reading /proc before the event loop gets a turn. */
 const longestRead = 5
 
-/** A process, and what tells whose it is. */
+/** A process and its tag. */
 export interface Process extends ProcessStat {
-  /** The execution that its environment names. */
+  /** Execution named in its environment. */
   readonly tag: string | null
-  /** Its real user, where it names an execution. */
+  /** Real user, if it has a tag. */
   readonly uid: number | null
 }
 
@@ -20,36 +20,39 @@ const untagged = { tag: null, uid: null }
 
 type KnownTag = Pick<Process, 'startTime' | 'tag' | 'uid'>
 
-/** What the processes of an execution are known by. */
+/** Identifies the processes of an execution. */
 export interface Origin {
-  /** What their environment says (machine.ts); null where an older agent has started it. */
+  /** Tag in their environment (machine.ts); null for those of an older agent. */
   readonly mark: string | null
-  /** The wrapper, a session leader; the script leads a session of its own. */
+  /** The wrapper, a session leader; the script leads its own session. */
   readonly root: ProcessId | null
-  /** The users whose processes may say by their environment that they belong to it. */
+  /** Users whose processes are believed if their tag claims membership. */
   readonly uids: readonly number[]
 }
 
-/** One execution's processes: where they are held, and what they are known by. */
+/** One execution's processes: their containment and identity. */
 export interface Tree extends Origin {
   readonly cgroup: string | null
-  /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
+  /** In a strict sandbox: its own processes pass on the script's exit code, so they get no TERM. */
   readonly isBoxed: boolean
-  /** Where its output goes; absent where that is no file. */
+  /** Directory of its output; absent if it does not write to files. */
   readonly directory?: string
 }
 
-/** All processes of the machine but zombies and this one. Concurrent callers share one scan, and /proc is read in slices. */
+/**
+ * All processes of the machine except zombies and this one. Concurrent callers share one scan; /proc is read
+ * in slices.
+ */
 export class ProcessTable {
-  /** What does not change while a process lives in a way that matters: a child inherits it. */
+  /** Cache by pid; valid while a process lives, because it inherits its tag. */
   #tags = new Map<number, KnownTag>()
   readonly #reads = new Mutex()
   #next: Promise<Process[]> | undefined
   #since = 0
 
   /**
-   * As they are at some moment after the call. What started before `since`, in ticks since boot, need not say whose it is:
-   * the wrapper is the first to carry the tag of its execution.
+   * Processes at some moment after the call. Those started before `since`, in ticks since boot, get no tag,
+   * because the wrapper is the first to carry that of its execution.
    */
   scan(since = 0): Promise<Process[]> {
     this.#since = this.#next ? Math.min(this.#since, since) : since
@@ -83,7 +86,7 @@ export class ProcessTable {
     return found
   }
 
-  /** Whose it says it is, by its environment; remembered from the last scan. */
+  /** Adds the tag in a process's environment, cached from the last scan. */
   withTag(stat: ProcessStat): Process {
     const { pid, startTime } = stat
     const known = this.#tags.get(pid)
@@ -93,20 +96,21 @@ export class ProcessTable {
   }
 }
 
-/** Whether it says itself that it belongs to an execution, and is of a user who may say so. */
+/** Whether its tag claims membership of the execution and its user is believed. */
 export function isTagged({ tag, uid }: Process, origin: Origin): boolean {
   return tag !== null && tag === origin.mark && uid !== null && origin.uids.includes(uid)
 }
 
 /**
- * Which of all processes belong to an execution: its session, those that its processes made, all their descendants, and
- * whatever else of its users carries its tag, which finds most of those that detached themselves. `known`: those
- * that were found before; a child whose parent has ended is no descendant any more.
+ * Processes that belong to an execution: its session, sessions of its processes, all descendants, and any
+ * other process of its users with its tag, which finds most detached ones. `known`: processes found earlier,
+ * because a child whose parent has ended is no longer a descendant.
  */
 export function membersOf(all: readonly Process[], origin: Origin, known: Iterable<ProcessId>): Process[] {
   const byPid = new Map(all.map((each) => [each.pid, each]))
   const origins = new Set<number>()
-  // A pid is not given anew while a session has its number (credentials(7)): if another has it now, neither is ours.
+  // A pid is not reused while a session has its number (credentials(7)): if another process has it now,
+  // neither is ours.
   for (const { pid, startTime } of origin.root ? [origin.root, ...known] : known)
     if ((byPid.get(pid)?.startTime ?? startTime) === startTime) origins.add(pid)
   const children = new Map<number, Process[]>()
@@ -119,12 +123,12 @@ export function membersOf(all: readonly Process[], origin: Origin, known: Iterab
     (each) => origins.has(each.pid) || origins.has(each.session) || isTagged(each, origin),
   )
   const members = new Set(found)
-  // Grows while it is walked.
+  // The set grows during the iteration.
   for (const member of members) for (const child of children.get(member.pid) ?? []) members.add(child)
   return [...members]
 }
 
-/** The groups of which every process is among the members: one signal reaches each, those just being forked included. */
+/** Groups with only members: one signal reaches every process, even those being forked. */
 export function groupsWithin(all: readonly Process[], members: readonly Process[]): number[] {
   const ours = new Set(members.map(({ pid }) => pid))
   const groups = new Set(members.map(({ group }) => group))

@@ -12,10 +12,10 @@ import { searchPath } from './search-path.ts'
 const run = promisify(execFile)
 const probePatience = 20_000
 
-/** What runs a script, before the script's own path. */
+/** Command that runs a script, without the script's path. */
 export type Interpreter = readonly string[]
 
-/** The script to run in a box. */
+/** A script to run in the sandbox. */
 export interface Boxed {
   /** Shell command run as the script's user; `$1` is the working directory. */
   readonly enter: string
@@ -25,14 +25,14 @@ export interface Boxed {
   readonly script: string
 }
 
-/** The box in which this agent's scripts run (`agent run --sandbox`). */
+/** The sandbox of this agent's scripts (`agent run --sandbox`). */
 export interface Sandbox {
   readonly mode: SandboxMode
-  /** Throws RsmError `forbidden` where nothing may run as this user here. */
+  /** Throws RsmError `forbidden` if scripts may not run as this user. */
   admit(account: Account): void
-  /** Whether a path of the host is not there for a script that runs as this user. */
+  /** Whether a path of the host is hidden from scripts of this user. */
   hides(path: string, account: Account): boolean
-  /** The command that runs a script in the box. Null where there is no box. */
+  /** Command that runs a script in the sandbox; null without a sandbox. */
   enclose(account: Account, boxed: Boxed): string[] | null
 }
 
@@ -43,25 +43,24 @@ interface SandboxOptions {
   /** The agent's data directory. */
   readonly dataDir: string
   readonly own: Account
-  /** Where bubblewrap is looked for, if not where scripts find programs. */
+  /** Search path for bubblewrap, if not that of scripts. */
   readonly path?: string
 }
 
-/** Directory of the script inside the box. */
+/** Directory of the script inside the sandbox. */
 const scriptDirectory = '/run/rsm'
 
-/** Runs in the box before the switch to the script's user: makes the empty directories writable. */
+/** Runs in the sandbox before the switch to the script's user: makes the empty directories writable. */
 const prepare = `while [ "$1" != -- ]; do chmod 1777 "$1" || exit 126; shift; done
 shift; exec "$@"`
 
-/** Hidden behind empty directories: where others keep their files, sockets and secrets. */
+/** Replaced by empty directories, because they hold files, sockets and secrets of other users. */
 const hiddenDirectories = ['/home', '/root', '/run', '/tmp', '/var/tmp', '/mnt', '/media']
 const writableDirectories = ['/tmp', '/var/tmp']
 
-/** Where name resolution keeps what /etc/resolv.conf points to. */
+/** Files that /etc/resolv.conf may link to. */
 const resolvers = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager']
 
-/** Words without spaces of their own. */
 function words(text: string): string[] {
   return text.split(' ')
 }
@@ -78,7 +77,7 @@ function isWithin(path: string, directory: string): boolean {
   return path === directory || path.startsWith(`${directory}/`)
 }
 
-/** Without limits on whom scripts run as, or with: no script as root or as the agent itself. */
+/** Modes without isolation: `none` allows all users, `user` all but root and the agent's own. */
 function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
   return {
     mode,
@@ -86,7 +85,7 @@ function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
       if (mode === 'user' && (account.uid === 0 || account.uid === own.uid))
         throw new RsmError(
           'forbidden',
-          `not allowed to run as ${account.name}: --sandbox user takes only users other than root and the agent's own`,
+          `not allowed to run as ${account.name}: --sandbox user forbids root and the agent's own user`,
         )
     },
     hides: () => false,
@@ -94,13 +93,14 @@ function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
   }
 }
 
-/** For what is the agent's own. */
+/** For the agent's own work. */
 export const withoutSandbox = (own: Account): Sandbox => openDoor('none', own)
 
 /**
- * bubblewrap: namespaces of its own for processes, mounts, IPC, host name and, unless allowed, the network. What it is
- * not given: `--die-with-parent`, as what a script leaves in the background lives on (contract §4), and `--new-session`,
- * as the wrapper outside has made a session without a terminal, by which its processes are found again.
+ * bubblewrap: own namespaces for processes, mounts, IPC, host name and, unless allowed, the network. Without
+ * `--die-with-parent`, because background processes of a script live on (contract §4). Without
+ * `--new-session`, because the wrapper outside has made a session without a terminal, which identifies its
+ * processes.
  */
 function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
   const hidden = hiddenDirectories.filter(isDirectory)
@@ -108,7 +108,7 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
   const data = realpathSync(dataDir)
   const empty = [...hidden, ...(hidden.some((path) => isWithin(data, path)) ? [] : [data])]
   const box = [
-    // All of /proc, as uid 0 may write to settings of the whole machine there without any capability.
+    // Read-only /proc, because uid 0 may write machine-wide settings there without any capability.
     ...words('--ro-bind / / --dev /dev --proc /proc --remount-ro /proc'),
     ...empty.flatMap((path) => ['--tmpfs', path]),
     ...(network ? resolvers.flatMap((path) => ['--ro-bind-try', path, path]) : ['--unshare-net']),
@@ -124,7 +124,7 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
       const path = `${scriptDirectory}/${basename(script)}`
       const home = isHidden(account.home) ? [account.home] : []
       const isOther = account.uid !== own.uid
-      // With those the first process in the box becomes the script's user, and loses them by it.
+      // The first process in the sandbox switches users with these capabilities, and loses them by that.
       const capabilities = isOther ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'] : []
       return [
         'bwrap',
@@ -156,7 +156,7 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
   }
 }
 
-/** Runs nothing in the box, to see whether this host can. */
+/** Runs `true` in the sandbox, to test the host. */
 async function probe(sandbox: Sandbox, account: Account, path: string): Promise<void> {
   const nothing = { enter: 'shift; exec "$@"', workDir: '/', interpreter: ['true'], script: '/dev/null' }
   await run('sh', ['-c', sandbox.enclose(account, nothing)?.map(quoted).join(' ') ?? 'true'], {
@@ -169,15 +169,15 @@ async function probe(sandbox: Sandbox, account: Account, path: string): Promise<
     throw new RsmError('unavailable', `this host cannot run scripts with --sandbox strict: ${reason}`, {
       hint: isMissing
         ? 'install bubblewrap, or choose another --sandbox'
-        : 'the kernel has to allow namespaces: run the agent as root, or allow unprivileged user namespaces',
+        : 'the kernel must allow namespaces: run the agent as root, or allow unprivileged user namespaces',
       cause,
     })
   })
 }
 
 /**
- * @throws RsmError `usage` when scripts would run as a user that the mode rules out, `unavailable` when this host can't
- * make the box. `account` is the user that scripts run as by default.
+ * @throws RsmError `usage` if scripts would run as a user that the mode forbids, `unavailable` if this host
+ * cannot provide the sandbox. `account` is the default user of scripts.
  */
 export async function openSandbox(options: SandboxOptions, account: Account): Promise<Sandbox> {
   const { mode, own } = options
@@ -194,7 +194,7 @@ export async function openSandbox(options: SandboxOptions, account: Account): Pr
     if (mode === 'user' && account.uid === own.uid)
       throw new RsmError(
         'usage',
-        '--sandbox user needs --run-as with a user that is neither root nor the agent itself',
+        "--sandbox user needs --run-as with a user other than root and the agent's own",
       )
     sandbox.admit(account)
     return sandbox

@@ -17,46 +17,42 @@ import { type Containment, findContainment } from './containment.ts'
 import { findLimiter, type Limiter } from './limits.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
-/** What the agent was told of how scripts run. */
+/** Options of the agent for running scripts. */
 export interface ScriptOptions {
-  /** The user that scripts run as by default: the agent's own. */
+  /** Default user of scripts: the agent's own. */
   runAs?: string | undefined
-  /** Users that a task may ask for. */
+  /** Users that a task may request. */
   allowRunAs: string[]
   sandbox?: SandboxMode | undefined
   /** Whether scripts in a strict sandbox reach the network. */
   sandboxNetwork?: boolean | undefined
-  /** What no execution may exceed. */
+  /** Limits that no execution may exceed. */
   limits?: Limits | undefined
 }
 
-/** The agent's own user, and whom scripts run as. */
+/** The agent's own user, and the default user of scripts. */
 interface Accounts {
   readonly own: Account
   readonly account: Account
-  /** Whether scripts may run as users other than the agent's, who need access to their files. */
+  /** Whether scripts may run as users other than the agent's, which need access to their files. */
   readonly hasOthers: boolean
 }
 
-/** Whom scripts run as, and in what box. */
+/** Users of scripts and their sandbox. */
 export interface ScriptSetting extends Accounts {
   readonly sandbox: Sandbox
 }
 
 /**
- * Finds out before anything else whether this host can run scripts as whom it was told to. @throws RsmError `usage` or
- * `unavailable` with what it can't do.
+ * Checks first whether this host can run scripts as configured. @throws RsmError `usage` or `unavailable`
+ * with what it cannot do.
  */
 export async function checkAccounts(options: ScriptOptions): Promise<Accounts> {
   const { runAs, allowRunAs, sandbox: mode = 'none', sandboxNetwork: network = false } = options
   if (network && mode !== 'strict')
-    throw new RsmError(
-      'usage',
-      '--sandbox-network is for --sandbox strict: only there is the network cut off',
-      {
-        hint: 'add --sandbox strict, or leave --sandbox-network out',
-      },
-    )
+    throw new RsmError('usage', '--sandbox-network is for --sandbox strict: only that cuts off the network', {
+      hint: 'add --sandbox strict, or omit --sandbox-network',
+    })
   const own = ownAccount()
   const account = runAs === undefined ? own : await namedAccount(runAs, own)
   const hasOthers = own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)
@@ -64,7 +60,7 @@ export async function checkAccounts(options: ScriptOptions): Promise<Accounts> {
   return { own, account, hasOthers }
 }
 
-/** The same of the box, which hides the agent's data directory. */
+/** Checks the sandbox, which hides the agent's data directory. */
 export async function checkSandbox(
   { sandbox: mode = 'none', sandboxNetwork: network = false }: ScriptOptions,
   { own, account, hasOthers }: Accounts,
@@ -82,7 +78,7 @@ export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void 
     })
 }
 
-/** A directory service may come up after the agent, so an unknown name is no reason not to start. */
+/** Warns only, because a directory service may come up after the agent. */
 export async function warnOfUnknown(
   allowRunAs: readonly string[],
   log: Log,
@@ -95,7 +91,7 @@ export async function warnOfUnknown(
     if (found instanceof Error) {
       const isSilent = found instanceof RsmError && found.code === 'unavailable'
       warn(name, isSilent ? directorySilent : 'there is no such user on this host')
-      // Each of the others would be waited for as long.
+      // Each of the others would time out too.
       if (isSilent) return
     } else if (dataDir !== null)
       await checkReach(found as Account, dataDir).catch((error: RsmError) =>
@@ -110,7 +106,10 @@ export interface Bounds {
   readonly ceiling: Limits
 }
 
-/** How trees are held and limited here. @throws RsmError `unavailable` when the agent's own limits can't be enforced. */
+/**
+ * Containment and limits of trees. @throws RsmError `unavailable` if the agent's own limits cannot be
+ * enforced.
+ */
 export function checkBounds(storeId: string, mode: SandboxMode, ceiling: Limits = {}): Bounds {
   const containment = findContainment(storeId, mode === 'strict')
   const limiter = findLimiter(storeId, containment.level === 'cgroup')
@@ -118,7 +117,7 @@ export function checkBounds(storeId: string, mode: SandboxMode, ceiling: Limits 
   return { containment, limiter, ceiling }
 }
 
-/** @throws RsmError `unavailable` for a limit that this host can't enforce. */
+/** @throws RsmError `unavailable` for a limit that this host cannot enforce. */
 export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
   const [missing] = notEnforced(ceiling, limiter.enforced)
   if (missing === undefined) return
@@ -129,7 +128,7 @@ export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
 
 type KnownSetting = { [K in keyof Setting]: NonNullable<Setting[K]> }
 
-/** What is said of them to the server, and to who asks on this host; of bounds nothing before the registration. */
+/** Settings as reported to the server and on this host; bounds are unknown before the registration. */
 export function settingHere(script: ScriptSetting, bounds: Bounds): KnownSetting
 export function settingHere(script: ScriptSetting, bounds: null): Setting
 export function settingHere({ account, sandbox }: ScriptSetting, bounds: Bounds | null): Setting {

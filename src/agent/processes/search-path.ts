@@ -1,13 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The PATH of every script, and where the agent finds what it starts for one. */
+/** PATH of every script; the agent looks up its own programs there too. */
 export const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Where programs were found: looked at first, as most directories of the path hold none of them. */
+/** Cache of found programs, because most directories of the path have none. */
 const places = new Map<string, string>()
 
-/** The path of a program that scripts find by this name. */
 export function findInPath(name: string): string | undefined {
   const place = places.get(name)
   if (place !== undefined && isExecutable(place)) return place
@@ -19,7 +18,6 @@ export function findInPath(name: string): string | undefined {
   return found
 }
 
-/** Whether it is a file that the agent itself could run. */
 export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)

@@ -10,8 +10,8 @@ import { writersAmong } from './writers.ts'
 let found: Promise<number> | undefined
 
 /**
- * Who becomes the parent of what loses its own here: process 1, or an ancestor of the agent that has asked for it
- * (PR_SET_CHILD_SUBREAPER, as a user's systemd does). No file tells; so it is tried out, once.
+ * Process that adopts orphans here: process 1, or an ancestor of the agent that is a subreaper
+ * (PR_SET_CHILD_SUBREAPER), such as a user's systemd. No file shows it, so probe once.
  */
 function adopter(): Promise<number> {
   found ??= tryOut().catch(() => 1)
@@ -28,22 +28,21 @@ async function tryOut(): Promise<number> {
   const orphan = readStat(Number(output))
   if (orphan === null) return 1
   process.kill(orphan.pid, 'SIGKILL')
-  // It must not be taken for a stray itself.
+  // It must not be mistaken for a stray.
   while (isAlive(orphan)) await breathe()
   return orphan.parent
 }
 
-/** What a stray is told by. */
 interface Place {
-  /** Who adopts here. */
+  /** Processes that adopt orphans. */
   readonly adopters: ReadonlySet<number>
-  /** Whether a process is in the agent's own cgroups, as all is that a script starts. */
+  /** Whether a process is in the agent's own cgroups, like everything that scripts start. */
   readonly isNear: (pid: number) => boolean
 }
 
 /**
- * Those that may have left an execution and not be known any more: begun since it did, without the parent that began
- * them, and saying nothing of another execution.
+ * Processes that may have left an execution unnoticed: started after it, orphaned, and without another
+ * execution's tag.
  */
 export function straysAmong(
   all: readonly Process[],
@@ -73,18 +72,18 @@ function cgroupsOf(pid: number | 'self'): string | null {
 interface TreeScan {
   readonly all: Process[]
   readonly members: Process[]
-  /** Those that may be of it, or not. */
+  /** Processes that may belong to it. */
   readonly strays: Process[]
 }
 
-/** Whether nothing but tags and parents tells what belongs to a tree. */
+/** Whether only tags and parents identify the processes of a tree. */
 export function isLoose({ cgroup, isBoxed, root }: Tree): boolean {
   return cgroup === null && !isBoxed && root !== null
 }
 
 /**
- * A scan of all processes, for those of a tree and, where it is loose, for those that may have left it. `known`: what was
- * found before, by pid; what is found is added.
+ * Scans all processes for those of a tree and, if it is loose, for those that may have left it. `known`:
+ * processes found earlier, by pid; new ones are added.
  */
 export async function scanTree(
   tree: Tree,

@@ -3,7 +3,7 @@ import type { Ended } from './containment.ts'
 import type { Remnant } from './tree.ts'
 import type { Writer } from './writers.ts'
 
-/** Processes left of a tree. */
+/** Processes that remain of a tree. */
 export interface LeftProcesses extends Ended {
   /** Processes that hold the output of a script that ended on its own. */
   readonly writers?: readonly Writer[]
@@ -12,18 +12,17 @@ export interface LeftProcesses extends Ended {
 /** For a tree that did not have to be ended. */
 export const nothingLeft: LeftProcesses = { remnants: [], isAllKnown: true }
 
-/** So many are named in a result; more would say no more. */
+/** Processes listed in a result; more would not help. */
 export const maxSurvivors = 20
 export const longestCommand = 64
 
-/** As results carry them. */
 export function listed(remnants: readonly Remnant[]): { pid: number; command: string }[] {
   return remnants
     .slice(0, maxSurvivors)
     .map(({ pid, command }) => ({ pid, command: command.slice(0, longestCommand) }))
 }
 
-/** What a result says of what is left: `survivors` is absent where that is not known. */
+/** Part of a result about remaining processes; `survivors` is absent if unknown. */
 export function leftReport({ remnants, isAllKnown, writers = [] }: LeftProcesses): {
   fields: Pick<ScriptComplete, 'survivors'>
   message: string | null
@@ -43,7 +42,7 @@ export function stillWriting({ writers = [] }: LeftProcesses): string | null {
   return `${named(writers)} still ${verb} the script's output open: later output is dropped`
 }
 
-/** `could not end: 4711 dd (in uninterruptible sleep), 4712 sleep`; null where all is ended. */
+/** `could not end: 4711 dd (in uninterruptible sleep), 4712 sleep`; null if all have ended. */
 export function remnantText(remnants: readonly Remnant[]): string | null {
   if (remnants.length === 0) return null
   return `could not end: ${named(remnants)}`

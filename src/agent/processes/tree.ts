@@ -7,10 +7,10 @@ import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from '
 import { groupsWithin, isTagged, type Process, type ProcessTable, type Tree } from './processes.ts'
 import { scanTree } from './strays.ts'
 
-/** What is in force for a tree, whatever the machine offers to others. */
+/** Containment in force for a tree, whatever the machine offers to others. */
 export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): Level {
   if (cgroup !== null) return 'cgroup'
-  // The end of the first process of a PID namespace is the end of all in it.
+  // When the first process of a PID namespace ends, all its processes end.
   return isBoxed ? 'pid-namespace' : 'process-group'
 }
 
@@ -18,67 +18,67 @@ export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): 
 export interface Remnant {
   readonly pid: number
   readonly command: string
-  /** Waiting in the kernel, for a disk or a network that does not answer: no signal reaches it. */
+  /** Blocked in the kernel by a disk or network that does not answer: signals do not reach it. */
   readonly isUninterruptible: boolean
 }
 
-/** Milliseconds; tests do not wait that long. */
+/** Milliseconds; shorter in tests. */
 export interface EndingTimes {
   /** Between TERM and KILL (contract §4). */
   readonly grace: number
-  /** How long KILL may take to be obeyed: a process in uninterruptible sleep does not hold up the result for ever. */
+  /** After KILL: a process in uninterruptible sleep must not hold up the result forever. */
   readonly patience: number
 }
 export const endingTimes: EndingTimes = { grace: 5_000, patience: 5_000 }
 
 const firstPause = 10
 const longestPause = 40
-/** A scan of all processes takes at most one part in so many of the time. */
+/** Scans of all processes take at most a quarter of the time. */
 const scanShare = 4
 const longestRest = 500
 const signalsAtOnce = 500
-/** Processes of a cgroup that are read in one go; where there are more, a scan is not what costs. */
+/** Cgroup processes read in one go; with more, a scan costs little in comparison. */
 const fewProcesses = 100
-/** Milliseconds after which those that left the cgroup are looked for, though it is not empty yet. */
+/** Milliseconds after which processes outside the cgroup are sought, even if it is not empty yet. */
 const scanAfter = 1_000
-/** Milliseconds after which the rest of the agent has its turn. */
+/** Milliseconds before the event loop gets a turn. */
 const longestSlice = 5
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It ended by itself in this very moment, which is what was wanted, or is another user's: then it survives.
+    // Already ended, or another user's: then it survives.
   }
 }
 
 /** `target`: a process, or a group by its negative number. */
 function ask(target: number): void {
   signal(target, 'SIGTERM')
-  // A stopped process gets TERM only once it goes on.
+  // A stopped process handles TERM only once it continues.
   signal(target, 'SIGCONT')
 }
 
-/** A session that was asked to end, while nobody has looked yet for what has left the cgroup. */
+/** A TERM sent to sessions without a scan for processes that left the cgroup. */
 interface PendingScan {
-  /** The groups that were asked. */
+  /** Signaled groups. */
   readonly groups: ReadonlySet<number>
-  /** In ticks since boot. */
+  /** Ticks since boot. */
   readonly askedAt: number
-  /** When to scan at the latest, on the monotonic clock. */
+  /** Latest time of the scan, on the monotonic clock. */
   readonly until: number
 }
 
-/** Ends one tree of processes, in steps that leave the agent its time for others. */
+/** Ends one process tree, in steps that yield to the event loop. */
 class Ending {
   readonly #tree: Tree
   readonly #table: ProcessTable
-  /** All that were ever found outside the cgroup, by pid. */
+  /** All processes ever found outside the cgroup, by pid. */
   readonly #known: Map<number, ProcessId>
-  /** Of the last scan, those that may live still. */
+  /** Processes of the last scan that may still live. */
   #waiting: ProcessId[] = []
   readonly #stopped = new Map<number, number>()
-  /** No scan of all processes before this moment, while nothing is urgent. */
+  /** Earliest time of the next full scan, unless urgent. */
   #rest = 0
   #hasKilledGroup = false
   #pendingScan: PendingScan | null = null
@@ -99,8 +99,8 @@ class Ending {
   }
 
   /**
-   * TERM, once, to those that are there: what a script starts in order to clean up is left to do so. To whole groups where
-   * that is possible, as it reaches what is just being forked.
+   * Sends TERM once, to the current processes: cleanup processes that a script starts later are spared.
+   * Signals whole groups if possible, because that reaches processes being forked.
    */
   async ask(): Promise<void> {
     if (this.#askSession()) return
@@ -134,7 +134,10 @@ class Ending {
     return true
   }
 
-  /** TERM to those that had left the cgroup when it was asked; not to what was begun since, in order to clean up. */
+  /**
+   * Sends TERM to processes that had left the cgroup by the first TERM, but not to cleanup processes started
+   * since.
+   */
   async #askRest({ groups, askedAt }: PendingScan): Promise<void> {
     const { all, members } = await this.#scan()
     const { cgroup } = this.#tree
@@ -161,7 +164,7 @@ class Ending {
     }
   }
 
-  /** Whether all have ended; looked at closely only when nothing that is known lives, as that costs. */
+  /** Whether all have ended. Scans only if no known process lives, because a scan is expensive. */
   async hasEnded(): Promise<boolean> {
     const isInhabited = isPopulated(this.#tree.cgroup)
     const pendingScan = this.#pendingScan
@@ -181,14 +184,15 @@ class Ending {
   }
 
   /**
-   * KILL. The cgroup's in one step. Others are stopped first, until no new ones are found: what is stopped forks no more,
-   * so a tree that forks faster than it can be looked at comes to an end too. True when there was nothing left to end.
+   * Sends KILL; to the cgroup in one step. Other processes are stopped first, until no new ones are found:
+   * stopped processes cannot fork, so even a tree that forks faster than a scan ends. True if nothing was
+   * left to end.
    */
   async kill(mayStop: boolean): Promise<boolean> {
     const { cgroup } = this.#tree
     if (cgroup !== null && isPopulated(cgroup)) {
       killCgroup(cgroup)
-      // Mostly that is all of it, and a scan of thousands that are just ending is dear.
+      // Usually that was all, and a scan of thousands of ending processes is expensive.
       if (!this.#hasKilledGroup) {
         this.#hasKilledGroup = true
         return false
@@ -201,7 +205,9 @@ class Ending {
     return members.length === 0 && !isPopulated(cgroup)
   }
 
-  /** Stops each as it is found, the youngest first: one that lives for milliseconds is gone when all have been read. */
+  /**
+   * Stops each as it is found, the youngest first, because short-lived ones would be gone after a full scan.
+   */
   async #stop(): Promise<number> {
     const isKnown = (pid: number) => {
       const known = this.#known.get(pid)
@@ -240,7 +246,7 @@ class Ending {
   }
 }
 
-/** Polls ever less often, up to so many milliseconds; false when the time is over. */
+/** Polls at growing intervals for at most `milliseconds`; false on timeout. */
 async function within(milliseconds: number, isDone: (elapsed: number) => Promise<boolean>): Promise<boolean> {
   const began = performance.now()
   for (let pause = firstPause; ; pause = Math.min(pause * 1.5, longestPause)) {
@@ -252,8 +258,8 @@ async function within(milliseconds: number, isDone: (elapsed: number) => Promise
 }
 
 /**
- * Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. `known`: what was found before, by
- * pid; what is found is added.
+ * Ends a whole tree: TERM, 5 s, KILL (contract §4). Resolves to the processes that survive. `known`:
+ * processes found earlier, by pid; new ones are added.
  */
 export async function endTree(
   tree: Tree,

@@ -7,7 +7,9 @@ import type { Tree } from './processes.ts'
 
 /** A process that may still write to the output of a script that has ended. */
 export interface Writer extends Pick<ProcessStat, 'pid' | 'startTime' | 'command' | 'isUninterruptible'> {
-  /** False where access to its descriptors is denied: it belongs to the script's session, and no more can be said. */
+  /**
+   * False if access to its descriptors is denied: it belongs to the script's session, but more is unknown.
+   */
   readonly isSeen: boolean
 }
 
@@ -16,13 +18,16 @@ const maxDescriptors = 64
 const spools = ['stdout', 'stderr'] as const
 /** Milliseconds. For a younger script, only PIDs above its wrapper's are scanned, because they are few. */
 const fewPids = 60_000
-/** How often processes are scanned while one of them vanishes meanwhile, which may have passed its output on. */
+/** Scans repeated at most while a process vanishes meanwhile, because it may have passed its output on. */
 const maxScans = 3
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? ''
 const isDenied = (error: unknown) => ['EACCES', 'EPERM'].includes(codeOf(error))
 
-/** The file behind a descriptor open for writing; null if it is not, or was closed meanwhile. Nothing is opened: a network may not answer. */
+/**
+ * The file behind a descriptor open for writing; null if there is none, or it was closed meanwhile. Opens
+ * nothing, because a network file system may hang.
+ */
 function writtenTo(pid: number, fd: number): string | null {
   try {
     const path = readlinkSync(`/proc/${pid}/fd/${fd}`)
@@ -48,7 +53,7 @@ function writtenBy(pid: number): string[] | 'denied' | 'gone' {
   }
 }
 
-/** Null if there is none. */
+/** Null if it does not exist. */
 function realPathOf(directory: string): string | null {
   try {
     return realpathSync(directory)
@@ -109,7 +114,6 @@ export const writersAmong = (
   directories: readonly string[],
 ): Map<string, Writer[]> => scan(pids, directories).writers
 
-/** Scans all processes. */
 export const writersWithin = (directories: readonly string[]): Map<string, Writer[]> =>
   directories.length === 0 ? new Map() : writersAmong(allPids(), directories)
 
@@ -117,8 +121,9 @@ export const writersWithin = (directories: readonly string[]): Map<string, Write
 const isWrapped = (pid: number) => Number(readFileSync('/proc/loadavg', 'latin1').split(' ')[4]) < pid
 
 /**
- * Writers of one script, whose wrapper started `age` milliseconds ago and has ended; `known`: those of an earlier look. All
- * processes are scanned unless some are found among these: what was started for the script may have left its cgroup.
+ * Writers of one ended script whose wrapper started `age` milliseconds ago; `known`: those of an earlier
+ * scan. Scans all processes unless `known` or the cgroup has some, because a process of the script may have
+ * left its cgroup.
  */
 export function writersOf(
   directory: string,
