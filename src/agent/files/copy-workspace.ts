@@ -16,22 +16,24 @@ import {
 
 const longestError = 4000
 const maxNames = 100
-/** Where the numbers of names begin, by chance: hosts of one task that share a directory never meet. */
+/**
+ * Temporary names start at a random number, so that hosts of one task that share a directory never collide.
+ */
 const firstNumbers = 2 ** 47
-/** Why nothing of an order is done any more. */
-export const cancelledMessage = 'it was ended before it was done'
+/** Error of an order that was cancelled or timed out. */
+export const cancelledMessage = 'it was stopped before it finished'
 
 /**
- * What the process of an order for files keeps in the directory of its execution: opened while it may, as whoever it becomes may
- * not enter there.
+ * Files of a file worker in the directory of its execution; opened early, because the user that it switches
+ * to may have no access there.
  */
 export class CopyWorkspace implements Temporaries {
   readonly taskId: string
   readonly #report: number
   readonly #parts: number
-  /** Null for one that only removes what another has left: by then the order may be cancelled. */
+  /** Null for a cleanup of another worker's files: by then the order may be cancelled. */
   readonly #cancelToken: number | null
-  /** Those that are on the disk, each once. */
+  /** Temporary files on disk, each once. */
   readonly #noted: Map<string, Part>
   readonly #first = randomInt(firstNumbers)
   readonly #notes = new Set<string>()
@@ -45,7 +47,7 @@ export class CopyWorkspace implements Temporaries {
     this.#cancelToken = what === 'clean' ? null : openSync(join(directory, cancelTokenName), 'r')
   }
 
-  /** Says how it went so far; fields of earlier reports stay unless `update` has them. */
+  /** Writes the report so far; fields of earlier reports stay unless `update` has them. */
   report(update: FileReport): void {
     this.#reported = { ...this.#reported, ...update }
     const { error, ...rest } = this.#reported
@@ -58,22 +60,22 @@ export class CopyWorkspace implements Temporaries {
     this.#notes.add(sentence)
   }
 
-  /** False once the agent has taken it back, as for a cancel, or has removed the directory of the execution. */
+  /** False once the agent cancelled the order or removed the directory of the execution. */
   get isAllowed(): boolean {
     return this.#cancelToken !== null && fstatSync(this.#cancelToken).nlink > 0
   }
 
-  /** To be called right before anything takes its place. Throws `Failure` once the order was cancelled. */
+  /** Call it right before anything takes its final place. Throws `Failure` if the order was cancelled. */
   checkCancelled(): void {
     if (!this.isAllowed) throw new Failure(cancelledMessage)
   }
 
-  /** A new temporary file, noted before it is made. */
+  /** Creates a temporary file, after recording it. */
   create(directory: OpenDirectory): { name: string; fd: number } {
     return this.#unused(directory, (name) => directory.createFile(name))
   }
 
-  /** A name for what is no file, noted, that nothing has. */
+  /** Records an unused name for something that is not a file. */
   reserve(directory: OpenDirectory): string {
     return this.#unused(directory, (name) => (directory.lstat(name) === null ? 0 : null)).name
   }
@@ -86,7 +88,7 @@ export class CopyWorkspace implements Temporaries {
       if (fd !== null) return { name, fd }
       this.#forget(directory, name)
     }
-    throw new Failure(`${directory.path} holds ${maxNames} files with names of this order`)
+    throw new Failure(`no unused temporary name in ${directory.path} after ${maxNames} attempts`)
   }
 
   #note(directory: OpenDirectory, name: string): void {
@@ -97,7 +99,7 @@ export class CopyWorkspace implements Temporaries {
     this.#write([part])
   }
 
-  /** Somebody else's file has that name, and is not to be removed with ours: of those none is there while one is begun. */
+  /** The name belongs to another file, which the sweep must not remove. */
   #forget(directory: OpenDirectory, name: string): void {
     const { dev, ino } = directory.stat()
     this.#noted.delete(keyOf({ dev, ino, name }))
@@ -110,7 +112,7 @@ export class CopyWorkspace implements Temporaries {
     fsyncSync(this.#parts)
   }
 
-  /** Removes what temporary files are left, and with them the notes. */
+  /** Removes all remaining temporary files, and their record. */
   sweep(): void {
     for (const part of this.#noted.values()) removePart(part)
     this.#noted.clear()
@@ -124,7 +126,7 @@ export class CopyWorkspace implements Temporaries {
 
 const keyOf = ({ dev, ino, name }: Omit<Part, 'path'>) => `${dev} ${ino} ${name}`
 
-/** Where its directory is not what its path leads to any more, nobody knows where it is. */
+/** Does nothing if the path no longer leads to the recorded directory, because its location is unknown. */
 function removePart({ path, dev, ino, name }: Part): void {
   let directory: OpenDirectory
   try {

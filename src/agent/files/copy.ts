@@ -9,16 +9,15 @@ import { sha256In, statReplaceable } from '../../disk/files/replacement.ts'
 import { type Placing, settle } from '../../disk/files/settle.ts'
 import type { ServerLine } from './server-line.ts'
 
-/** What an order to copy is carried out with. */
 export interface Copying extends Placing {
   readonly copy: CopyOrder
   readonly server: Pick<ServerLine, 'receive'>
 }
 
-/** Puts a file of the server in its place; answers whether anything had to be changed. */
+/** Copies a file from the server; returns whether anything changed. */
 export async function copyFile(copying: Copying): Promise<boolean> {
   const { path, file } = copying.copy
-  if (path.endsWith('/')) throw new Failure(`${path} names a directory, and no file in it`, 126)
+  if (path.endsWith('/')) throw new Failure(`${path} names a directory, not a file`, 126)
   const directory = OpenDirectory.open(dirname(path))
   try {
     const name = basename(path)
@@ -36,18 +35,18 @@ export async function copyFile(copying: Copying): Promise<boolean> {
   }
 }
 
-/** Puts a tree of the server in its place. `spool`: an empty file, open to be read and written. */
+/** Copies a tree from the server. `spool`: an empty file, open for reading and writing. */
 export async function copyTree(copying: Copying, spool: number): Promise<boolean> {
   await bringTree(copying, spool)
   return putTree(copying, spool)
 }
 
-/** Brings all of a tree to this host, before any of it is looked at: only then its sum is known. */
+/** Downloads a tree completely before reading it, because only then its checksum is known. */
 async function bringTree({ copy, server }: Copying, spool: number): Promise<void> {
   const text = new Appender(spool)
   const written = (work: Promise<void>) =>
     work.catch((error: unknown) => {
-      throw refusedBy(error, 'the tree in the data directory of the agent', 'write')
+      throw refusedBy(error, "the tree in the agent's data directory", 'write')
     })
   for await (const piece of server.receive(copy.file)) await written(text.write(piece))
   await written(text.end())

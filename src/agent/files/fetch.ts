@@ -7,7 +7,7 @@ import { topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { bytesOf, hasChanged, sizeOf } from '../../disk/files/reading.ts'
 import { listed } from '../../disk/files/settle.ts'
 
-/** No more bytes than the server takes. */
+/** Fails beyond `maxBytes`, the server's limit. */
 async function* within(
   pieces: AsyncIterable<Buffer>,
   maxBytes: number,
@@ -16,39 +16,38 @@ async function* within(
   let bytes = 0
   for await (const piece of pieces) {
     bytes += piece.length
-    if (bytes > maxBytes)
-      throw new Failure(`${path} has more than ${maxBytes} bytes, the limit of the server`)
+    if (bytes > maxBytes) throw new Failure(`${path} has more than ${maxBytes} bytes, the server's limit`)
     yield piece
   }
 }
 
 type SendPieces = (pieces: AsyncIterable<Buffer>) => Promise<number>
 
-/** What is to be read, in the directory that it lies in. Throws `Failure` for a symlink that is not to be followed. */
+/** Stats of the order's path. Throws `Failure` if it does not exist, or is a symlink without `follow`. */
 function found(directory: OpenDirectory, name: string, { path, follow = false }: FetchOrder): Stats {
   const stats = follow ? directory.statFollowed(name) : directory.lstat(name)
   if (stats === null) throw new Failure(`open ${path}: no such file or directory (ENOENT)`)
   if (!stats.isSymbolicLink()) return stats
-  throw new Failure(`${path} is a symbolic link, which is followed only where that is asked for`)
+  throw new Failure(`${path} is a symbolic link; use --follow to follow it`)
 }
 
 async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | null> {
   const { path, follow = false, maxSize } = order
   const fd = inDirectoryOf(path, (directory, name) => {
     const stats = found(directory, name, order)
-    // A device is not even opened: that may do something.
-    if (!stats.isFile()) throw new Failure(`${path} is ${kindOf(stats)}, and no regular file`)
+    // Opening a device could already have side effects.
+    if (!stats.isFile()) throw new Failure(`${path} is ${kindOf(stats)}, not a regular file`)
     return directory.openFile(name, follow)
   })
   try {
     const before = fstatSync(fd, { bigint: true })
     const size = sizeOf(fd, before, path)
     if (size !== null && size > maxSize)
-      throw new Failure(`${path} has ${size} bytes, and the limit of the server is ${maxSize}`)
+      throw new Failure(`${path} has ${size} bytes; the server's limit is ${maxSize}`)
     const bytes = bytesOf(fd, size ?? undefined, path)
     const sent = await send(size === null ? within(bytes, maxSize, path) : bytes)
     return hasChanged(fd, before) || (size !== null && sent < size)
-      ? `${path} changed while it was read: ${sent} bytes were sent as they were then`
+      ? `${path} changed while it was read; ${sent} bytes were sent as read`
       : null
   } finally {
     closeSync(fd)
@@ -59,10 +58,10 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
   const { path, follow = false, maxSize } = order
   const changed: string[] = []
   const root = inDirectoryOf(path, (directory, name) => {
-    // As any program does where a / says that it is to be a directory.
+    // A trailing / follows a symlink, as in other programs.
     const isFollowed = follow || path.endsWith('/')
     const stats = found(directory, name, { ...order, follow: isFollowed })
-    if (!stats.isDirectory()) throw new Failure(`${path} is ${kindOf(stats)}, and no directory`)
+    if (!stats.isDirectory()) throw new Failure(`${path} is ${kindOf(stats)}, not a directory`)
     return directory.child(name, isFollowed)
   })
   try {
@@ -73,7 +72,7 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
     root.close()
   }
   if (changed.length === 0) return null
-  return `${listed(changed)} changed while the tree was read; the copy has what was read`
+  return `${listed(changed)} changed while the tree was read; the copy may be inconsistent`
 }
 
 function inDirectoryOf<T>(path: string, work: (directory: OpenDirectory, name: string) => T): T {
@@ -85,7 +84,7 @@ function inDirectoryOf<T>(path: string, work: (directory: OpenDirectory, name: s
   }
 }
 
-/** Reads what an order asks for, and sends it; answers what of it changed meanwhile, as a sentence. */
+/** Reads and sends the files of an order. Returns a sentence about files that changed meanwhile, or null. */
 export function fetchFiles(fetch: FetchOrder, send: SendPieces): Promise<string | null> {
   return fetch.kind === 'TREE' ? fetchTree(fetch, send) : fetchFile(fetch, send)
 }

@@ -13,30 +13,30 @@ const orderName = 'order.json'
 export const reportName = 'report'
 export const partsName = 'parts'
 export const cancelTokenName = 'leave'
-/** Bytes that a report takes on the disk from the beginning on, so that a full one does not lose it. */
+/** Bytes reserved for a report from the start, so that a full disk does not lose it. */
 export const reportBytes = 8192
 
-/** Milliseconds for a sweep; a disk that does not answer holds up no result. */
+/** Milliseconds for a sweep; a hung disk must not hold up a result. */
 const sweepPatience = 20_000
 
 const run = promisify(execFile)
 
-/** The order of a process for files, in the directory of its execution. */
+/** The order of a file worker, in the directory of its execution. */
 export interface FileOrder extends Endpoint {
   readonly taskId: string
-  /** Of the agent, where its token is. */
+  /** The agent's, with its token. */
   readonly dataDir: string
-  /** What proxies its transfers take. */
+  /** Proxy variables for its transfers. */
   readonly environment: Record<string, string>
-  /** Whom it becomes, before it touches a file of this host; null for the agent's own user. */
+  /** User that it switches to before it touches a file of this host; null for the agent's own. */
   readonly runAs: Pick<Account, 'name' | 'uid' | 'gid'> | null
   readonly copy?: CopyOrder
   readonly fetch?: FetchOrder
-  /** What a script is to read: it goes into this directory. */
+  /** A script's stdin, delivered into this directory. */
   readonly stdin?: FileOfTask
 }
 
-/** A temporary file of an order, by the directory that it lies in, which somebody may have moved. */
+/** A temporary file of an order, with device and inode of its directory, because that may be moved. */
 export interface Part {
   readonly path: string
   readonly dev: number
@@ -44,7 +44,7 @@ export interface Part {
   readonly name: string
 }
 
-/** How it ended, as that process says it. */
+/** Result as reported by the worker. */
 export interface FileReport {
   readonly changed?: boolean
   readonly error?: string
@@ -53,7 +53,7 @@ export interface FileReport {
 export const readOrder = (directory: string): FileOrder =>
   JSON.parse(readFileSync(join(directory, orderName), 'utf8')) as FileOrder
 
-/** Empty where there is none yet. */
+/** Empty without a report. */
 export function reportOf(directory: string): FileReport {
   try {
     return JSON.parse(readFileSync(join(directory, reportName), 'utf8')) as FileReport
@@ -63,18 +63,18 @@ export function reportOf(directory: string): FileReport {
 }
 
 /**
- * Cancels an order: what has not taken its place by then does not (contract §13). Takes no room on the
- * disk, and is there for whoever comes after this agent.
+ * Cancels an order: anything not in its final place by then stays out (contract §13). Needs no disk space,
+ * and the next agent sees it too.
  */
 export function cancelOrder(directory: string): void {
   rmSync(join(directory, cancelTokenName), { force: true })
 }
 
-/** The temporary files of an order that may still be there; some where its process was killed. */
+/** Temporary files of an order that may still exist, if its worker was killed. */
 export function readParts(directory: string): Part[] {
   try {
     const lines = readFileSync(join(directory, partsName), 'utf8').split('\n')
-    // The last one was not written where it has no end, and what it names not made.
+    // A last line without an end was cut off, and its file never created.
     return lines.slice(0, -1).map((line) => JSON.parse(line) as Part)
   } catch {
     return []
@@ -86,7 +86,7 @@ interface FileSource extends Endpoint {
   readonly environment?: Environment | undefined
 }
 
-/** Writes the order of a process for files (`worker.ts`) into its directory; returns the command that carries it out. */
+/** Writes the order of a file worker (`worker.ts`) into its directory; returns the command that runs it. */
 export type FileWork = (
   directory: string,
   order: Pick<FileOrder, 'taskId' | 'runAs' | 'copy' | 'fetch' | 'stdin'>,
@@ -105,15 +105,15 @@ export function fileWork({ environment, ...where }: FileSource): FileWork {
 }
 
 /**
- * Removes what temporary files an order has left whose process was killed: by a process of whoever made them, as what lies in a
- * directory of another user is nothing to touch as root. Never rejects.
+ * Removes temporary files of a killed worker. Uses a process of the same user, because root must not touch
+ * files in another user's directories. Never rejects.
  */
 export async function sweepParts(directory: string, log: Log): Promise<void> {
   const parts = readParts(directory)
   if (parts.length === 0) return
   const { file, argv } = ownProcess('__copy', directory, 'clean')
   await run(file, argv, { timeout: sweepPatience, killSignal: 'SIGKILL' }).catch((error: unknown) =>
-    log('WARN', 'temporary files of a copy may be left', {
+    log('WARN', 'could not remove the temporary files of a copy', {
       parts: parts.map(({ path, name }) => `${path}/${name}`),
       error: String(error),
     }),

@@ -4,10 +4,10 @@ import { agentBackoff } from '../link/backoff.ts'
 
 /** Milliseconds before the first retry. */
 const firstPause = 2_000
-/** Of a server that is just starting, has too much to do, or is away behind its proxy: asking again mends that. */
+/** Statuses of a server that is starting, overloaded or down behind its proxy: retry. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** What asking again does not mend. */
+/** A permanent refusal: a retry does not help. */
 export class Refused extends Error {}
 
 /** A temporary refusal; `retryAfter`: seconds that the server asks to wait. */
@@ -20,12 +20,12 @@ export function laterOf({ status, headers }: Pick<Incoming, 'status' | 'headers'
   return passing.has(status) ? { retryAfter: retryAfterOf(headers) } : null
 }
 
-/** Counts attempts against a time, and waits between them. */
+/** Limits attempts by time, and waits between them. */
 export class Patience {
   readonly #deadline: number
   readonly #backoff = agentBackoff(Math.random, firstPause)
 
-  /** Seconds; 0 = without end, as whoever runs this ends it. */
+  /** Seconds; 0 = no limit, because the caller ends it. */
   constructor(timeout: number) {
     this.#deadline = timeout > 0 ? performance.now() + timeout * 1000 : Number.POSITIVE_INFINITY
   }
@@ -35,30 +35,29 @@ export class Patience {
     this.#backoff.reset()
   }
 
-  /** Throws where the next attempt would come too late. */
+  /** Throws if the next attempt would be too late. */
   async wait(what: string, reason: string, retryAfter?: number): Promise<void> {
     const left = this.#deadline - performance.now()
-    if (left < firstPause) throw new Error(`the ${what} was not done in time: ${reason}`)
-    // The last attempt is made right before the end, however long the delay has become.
+    if (left < firstPause) throw new Error(`the ${what} did not finish in time: ${reason}`)
+    // Make the last attempt right before the deadline, however long the delay.
     await pause(Math.min(this.#backoff.next(retryAfter), Math.max(firstPause, left - firstPause)))
   }
 }
 
 interface Source {
-  /** On the server. */
   readonly path: string
   readonly headers: Record<string, string>
-  /** As it is called in a sentence. */
+  /** Name in error messages. */
   readonly name: string
   /** Bytes; the server may not send more. */
   readonly size: number
-  /** What a 404 means. */
+  /** Meaning of a 404. */
   readonly absent: string
-  /** Seconds until no further attempt is made; 0 = none. */
+  /** Seconds until attempts stop; 0 = no limit. */
   readonly timeout: number
 }
 
-/** Requests the bytes from `from` on; the server may refuse for now. */
+/** Requests the bytes from `from` on; the server may refuse temporarily. */
 async function ask(
   send: Send,
   { path, headers, absent }: Source,
@@ -68,7 +67,7 @@ async function ask(
   const answer = await send({ method: 'GET', path, headers: { ...headers, ...range } })
   const { status, body } = answer
   if (status === 206) return body as AsyncIterable<Buffer>
-  // A server that takes no ranges begins anew.
+  // A server without ranges starts from the beginning.
   if (status === 200) return without(body as AsyncIterable<Buffer>, from)
   body.destroy()
   const later = laterOf(answer)
@@ -85,15 +84,15 @@ async function* without(body: AsyncIterable<Buffer>, first: number): AsyncGenera
 }
 
 /**
- * The bytes of a file of the server, in order. Goes on where an attempt was cut, and waits for a server that is away. Throws
- * `Refused` for what no further attempt would mend, Error when the time is over.
+ * Downloads a file in order. Resumes after an interruption, and waits for an unavailable server. Throws
+ * `Refused` if no retry can help, Error on timeout.
  */
 export async function* receive(send: Send, source: Source): AsyncGenerator<Buffer> {
   const { size, name, timeout } = source
   const patience = new Patience(timeout)
   let have = 0
   while (have < size) {
-    let reason = 'its downloads are all taken'
+    let reason = 'the server is busy or unavailable'
     let retryAfter: number | undefined
     try {
       const answer = await ask(send, source, have)

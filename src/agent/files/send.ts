@@ -4,28 +4,27 @@ import { PartSize, readText, type Send } from '../../net/request.ts'
 import { type Later, laterOf, Patience, Refused } from './receive.ts'
 
 const longestAnswer = 64 * 1024
-/** Bytes of a request: they stay in memory until the server has them. */
+/** Bytes per request; kept in memory until the server has them. */
 const longestPart = 8 * 1024 * 1024
 
 interface Destination {
-  /** On the server, without a query. */
+  /** Path on the server, without a query. */
   readonly path: string
   readonly headers: Record<string, string>
-  /** Seconds until no further attempt is made; 0 = none. */
+  /** Seconds until attempts stop; 0 = no limit. */
   readonly timeout: number
 }
 
-/** Bytes that the server has by now and whether it took this request, or a temporary refusal. */
+/** Bytes that the server has by now and whether it accepted this request, or a temporary refusal. */
 type Answer = { readonly offset: number; readonly isTaken: boolean } | Later
 
-/** Sends bytes whose number nobody knows before their end, in order, each until the server has it. */
+/** Uploads a stream of unknown length in order, resending each part until the server has it. */
 class Sending {
   readonly #send: Send
   readonly #destination: Destination
   readonly #patience: Patience
-  /** Bytes that the server has. */
   offset = 0
-  /** Of the next request. */
+  /** Size of the next request. */
   readonly size = new PartSize(longestPart)
 
   constructor(send: Send, destination: Destination) {
@@ -44,12 +43,12 @@ class Sending {
     await this.#untilThere(Buffer.alloc(0), `&end=true&sha256=${sha256}`)
   }
 
-  /** These bytes are in memory: whatever becomes of their source, what is sent again is the same. */
+  /** Keeps the bytes in memory, so that a retry sends the same even if the source changes. */
   async #untilThere(bytes: Buffer, query: string): Promise<void> {
     const first = this.offset
     const last = first + bytes.length
     for (;;) {
-      let reason = 'it takes nothing now'
+      let reason = 'the server is busy or unavailable'
       let retryAfter: number | undefined
       try {
         const answer = await this.#put(bytes.subarray(this.offset - first), query)
@@ -57,13 +56,13 @@ class Sending {
         else {
           const { offset, isTaken } = answer
           if (offset < first || offset > last)
-            throw new Refused(`the server has ${offset} bytes, and is sent those from ${first} to ${last}`)
+            throw new Refused(`the server has ${offset} bytes; expected ${first} to ${last}`)
           const isAhead = offset > this.offset
           if (isAhead) this.#patience.advanced()
           this.offset = offset
           if (offset === last && (isTaken || (query === '' && isAhead))) return
           if (isAhead) continue
-          reason = 'somebody else sends it too'
+          reason = 'another process sends it too'
         }
       } catch (error) {
         if (error instanceof Refused) throw error
@@ -101,8 +100,8 @@ class Sending {
 }
 
 /**
- * Sends bytes to the server, which takes them by their offset: goes on where an attempt was cut, and waits for a server that is
- * away. Answers how many there were. Throws `Refused` for what no further attempt would mend, Error when the time is over.
+ * Uploads bytes by offset: resumes after an interruption, and waits for an unavailable server. Resolves to
+ * their number. Throws `Refused` if no retry can help, Error on timeout.
  */
 export async function sendBytes(
   send: Send,

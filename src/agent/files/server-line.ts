@@ -9,10 +9,10 @@ import type { FileOrder } from './order.ts'
 import { Refused, receive } from './receive.ts'
 import { sendBytes } from './send.ts'
 
-/** Milliseconds for an answer: to what is sent it comes when all is on the server's disk, as slowly as that takes it. */
+/** Milliseconds for an answer: an upload is answered only once it is on the server's disk. */
 const patience = 120_000
 
-/** What the server has of an order, and takes; as the agent, whose token it is. */
+/** Transfers files of an order from and to the server, with the agent's token. */
 export class ServerLine {
   readonly #send: Send
   readonly #headers: Record<string, string>
@@ -24,14 +24,17 @@ export class ServerLine {
     this.close = close
   }
 
-  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once the order in `workspace` was cancelled. */
+  /**
+   * Reads token and authorities, which only the agent's own user can. Sends no requests once the order in
+   * `workspace` is cancelled.
+   */
   static async open(order: FileOrder, workspace: Pick<CopyWorkspace, 'isAllowed'>): Promise<ServerLine> {
     const registration = (await readIdentity(order.dataDir))?.registration
-    if (!registration) throw new Failure('this agent is not registered any more', 126)
+    if (!registration) throw new Failure('this agent is no longer registered', 126)
     const connection = openConnection(order)
     const send = openRequests(connection, (error) => new Error(reasonOf(error)), { answer: patience })
     const sendUnlessCancelled: Send = async (request) => {
-      // Else it would wait for a server for ever whose agent was removed meanwhile.
+      // Otherwise it would wait forever if the agent was removed meanwhile.
       if (!workspace.isAllowed) throw new Refused(cancelledMessage)
       return send(request)
     }
@@ -39,8 +42,8 @@ export class ServerLine {
   }
 
   /**
-   * The bytes of a file, as they were signed: `Failure` follows on the last one where they are not. Waits for a server that is
-   * away for as long as the agent lets this process run.
+   * Downloads a file. Throws `Failure` after the last byte if it does not match its signed checksum. Waits
+   * for an unavailable server for as long as the agent lets this process run.
    */
   async *receive({ fileId, size, sha256 }: FileOfTask): AsyncGenerator<Buffer> {
     const source = {
@@ -48,7 +51,7 @@ export class ServerLine {
       headers: this.#headers,
       name: `the file ${fileId}`,
       size,
-      absent: 'no task that runs on this host needs the file any more',
+      absent: 'no task running on this host needs the file',
       timeout: 0,
     }
     const hash = createHash('sha256')
@@ -61,11 +64,10 @@ export class ServerLine {
       throw error instanceof Refused ? new Failure(error.message) : error
     }
     const found = hash.digest('hex')
-    if (found !== sha256)
-      throw new Failure(`what the server sent has the sha256 ${found}, not ${sha256} as was signed`)
+    if (found !== sha256) throw new Failure(`the received data has sha256 ${found}, not ${sha256} as signed`)
   }
 
-  /** Sends what a task reads from this host; answers how many bytes there were. Waits as `receive` does. */
+  /** Uploads data for a task; resolves to the number of bytes. Waits like `receive`. */
   async send(taskId: string, pieces: AsyncIterable<Buffer>): Promise<number> {
     const path = `/api/agent/tasks/${taskId}/file`
     try {

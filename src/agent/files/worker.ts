@@ -17,7 +17,7 @@ import { fetchFiles } from './fetch.ts'
 import { type FileOrder, readOrder } from './order.ts'
 import { ServerLine } from './server-line.ts'
 
-/** What the shell says of a process that TERM has ended. */
+/** Exit code of a shell for a process ended by TERM. */
 const terminated = 143
 
 /** `initgroups` is missing in @types/node. */
@@ -29,12 +29,12 @@ const run = promisify(execFile)
 const octal = (text: string | undefined) => (text === undefined ? undefined : Number.parseInt(text, 8))
 
 /**
- * Carries out the order in this directory of an execution, as whom it says, until it is done or TERM comes; `what`
- * is `clean` for one whose process was killed. Its report in that directory says how it ended, and so does the exit code.
+ * Runs the order in this execution directory as its user, until it is done or TERM comes. `what` is `clean`
+ * to clean up after a killed worker. Report and exit code say how it ended.
  */
 export async function workOnFiles(directory: string, what: string): Promise<void> {
   process.title = 'rsm-agent-files'
-  // All that it makes has a mode of its own.
+  // All files it creates get an explicit mode.
   process.umask(0)
   const order = readOrder(directory)
   const isCleaning = what === 'clean'
@@ -60,7 +60,7 @@ export async function workOnFiles(directory: string, what: string): Promise<void
   return undefined
 }
 
-/** All that only the agent's own user may read is read before this process becomes another. */
+/** Reads everything that only the agent's own user may read before switching users. */
 async function carryOut(order: FileOrder, directory: string, workspace: CopyWorkspace): Promise<void> {
   const server = await ServerLine.open(order, workspace)
   try {
@@ -84,18 +84,21 @@ async function carryOut(order: FileOrder, directory: string, workspace: CopyWork
   }
 }
 
-/** Brings what a script is to read. It does not begin where that fails, whatever the reason. */
+/** Delivers a script's stdin. If that fails, the script does not begin. */
 async function deliver(stdin: FileOfTask, server: ServerLine, directory: string): Promise<void> {
   try {
     await pipeline(server.receive(stdin), createWriteStream(join(directory, stdinName), { mode: 0o600 }))
   } catch (error) {
-    const full = isDiskFull(error) ? ': no room in the data directory of the agent' : ''
+    const full = isDiskFull(error) ? ": no room in the agent's data directory" : ''
     const reason = error instanceof Error ? error.message : String(error)
     throw new Failure(full === '' ? reason : `${stdin.size} bytes of stdin${full}`, 126)
   }
 }
 
-/** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
+/**
+ * Looks up owner and group before switching users, so that the lookup does not depend on the new user's
+ * rights.
+ */
 async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder): Promise<DesiredAttributes> {
   return {
     mode: octal(mode),
@@ -105,7 +108,7 @@ async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder):
   }
 }
 
-/** A name, or a number, of the users or groups of this host. Rejects with `Failure` where there is none. */
+/** A user or group of this host, by name or number. Rejects with `Failure` if it does not exist. */
 async function numberOf(database: 'passwd' | 'group', name: string): Promise<number> {
   const kind = database === 'passwd' ? 'user' : 'group'
   const asked = run('getent', [database, '--', name], { timeout: directoryPatience, killSignal: 'SIGKILL' })
@@ -116,12 +119,12 @@ async function numberOf(database: 'passwd' | 'group', name: string): Promise<num
   })
   const id = found?.stdout.trim().split(':')[2]
   if (id !== undefined) return Number(id)
-  // A file may belong to a number that nobody has.
+  // A file may belong to a number without a user.
   if (/^\d{1,9}$/.test(name)) return Number(name)
   throw new Failure(`there is no ${kind} ${name} on this host`, 126)
 }
 
-/** Where a tree lies until it is known to be as it was signed: nobody else can come to it, and it goes with this process. */
+/** Spool of a tree until its signature is verified: inaccessible to others, and gone with this process. */
 function openSpool(directory: string): number {
   const path = join(directory, 'tree')
   const fd = openSync(path, 'wx+', 0o600)
@@ -130,13 +133,13 @@ function openSpool(directory: string): number {
 }
 
 /**
- * Makes this process another user's forever: user, groups and capabilities of all its threads. From here on, it
- * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because
- * the kernel lets none trace a process that was root's.
- * @throws Error where anything of it is still root's
+ * Switches this process to another user permanently: user, groups and capabilities of all threads. From then
+ * on it starts only cp and tar, on files of that user. That user's processes cannot read its memory with the
+ * token, because the kernel forbids tracing a process that was root's. @throws Error if anything of it is
+ * still root's
  */
 function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
-  // What formats stack traces is loaded with the first of them; the other user may not be able to read its file.
+  // The first stack trace loads the code that formats it, which the other user may not be able to read.
   void new Error('first').stack
   system.initgroups(name, gid)
   process.setgid?.(gid)
@@ -151,7 +154,7 @@ function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
   }
 }
 
-/** Removes what is left of the temporary files of an order whose process was killed. */
+/** Removes the temporary files of a killed worker. */
 function clean(order: FileOrder, workspace: CopyWorkspace): void {
   if (order.runAs !== null) become(order.runAs)
   workspace.sweep()

@@ -7,17 +7,17 @@ import { receive } from '../files/receive.ts'
 import { readIdentity } from '../link/identity.ts'
 import type { UpgradeOrder } from './order.ts'
 
-/** Bytes. The size is the server's word, which nobody else has signed; an executable has 120 MB. */
+/** Bytes. The release signature does not cover the size; an executable has 120 MB. */
 const maxBytes = 1024 ** 3
 
 export interface Wanted {
-  /** Under `/dl`. */
+  /** Name under `/dl`. */
   readonly name: string
   readonly size: number
   readonly sha256: string
 }
 
-/** Answers the SHA-256 of what came. */
+/** Returns the SHA-256 of the data. */
 async function write(pieces: AsyncIterable<Buffer>, path: string): Promise<string> {
   const hash = createHash('sha256')
   const file = await open(path, 'w', 0o700)
@@ -34,25 +34,23 @@ async function write(pieces: AsyncIterable<Buffer>, path: string): Promise<strin
 }
 
 /**
- * Fetches an executable from the server, by the agent's own way to it, and goes on where an attempt was cut. Rejects with a
- * sentence; what is not whole or not as wanted is gone then.
+ * Downloads an executable over the agent's connection to the server, resuming after an interruption. Rejects
+ * with a sentence; an incomplete or wrong file is removed.
  */
 export async function download(order: UpgradeOrder, wanted: Wanted, path: string): Promise<void> {
   const { name, size, sha256 } = wanted
-  if (size > maxBytes)
-    throw new Error(`the server says that ${name} has ${size} bytes: more than 1 GiB is not taken`)
+  if (size > maxBytes) throw new Error(`${name} has ${size} bytes: more than 1 GiB, the limit`)
   const connection = openConnection(order)
   const send = openRequests(connection, (error) => new Error(reasonOf(error)))
-  const absent = 'it hands out no such file, or speaks no TLS'
-  // The server keeps places for agents that show their token; the download needs none.
+  const absent = 'it has no such file, or does not use TLS'
+  // The server reserves slots for agents that send their token; the download itself needs none.
   const identity = await readIdentity(order.dataDir).catch(() => null)
   const token = identity?.registration?.token
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const source = { path: `/dl/${name}`, headers, name, size, absent, timeout: order.timeout }
   try {
     const found = await write(receive(send, source), path)
-    if (found !== sha256)
-      throw new Error(`what the server sent has the sha256 ${found}, not ${sha256} as was signed`)
+    if (found !== sha256) throw new Error(`the received data has sha256 ${found}, not ${sha256} as signed`)
   } catch (error) {
     await rm(path, { force: true })
     if (isDiskFull(error)) throw new Error(`no room for ${size} bytes in ${path}`, { cause: error })

@@ -71,7 +71,7 @@ test('a script whose stdin can’t be brought does not begin, and says why', asy
   server.execute(agent.agentId, { taskId: 'wrong', script: 'echo begun', stdin })
   const wrong = await server.completed('wrong')
   t.like(wrong, { status: 'FAILED', exitCode: 126 })
-  t.regex(wrong.error ?? '', /has the sha256 .* as was signed/)
+  t.regex(wrong.error ?? '', /has sha256 .* as signed/)
   t.is(server.text('wrong'), '')
   server.execute(agent.agentId, { taskId: 'none', script: 'echo begun', stdin: { ...stdin, fileId: 'no' } })
   t.regex((await server.completed('none')).error ?? '', /answered 404/)

@@ -42,7 +42,7 @@ test('a file comes as it is, with its sum; also an empty one, and what a link le
   t.is(fileRoutes.sent.get(empty.taskId)?.sha256, sha256(Buffer.alloc(0)))
   const link = join(directory, 'link')
   symlinkSync('file', link)
-  t.regex((await fetch({ path: link })).error ?? '', /link is a symbolic link, which is followed only where/)
+  t.regex((await fetch({ path: link })).error ?? '', /link is a symbolic link; use --follow/)
   t.like(await fetch({ path: link, follow: true }), done)
 })
 
@@ -57,11 +57,11 @@ test('what is no regular file is refused, and not even opened', async (t) => {
   mkdirSync(join(directory, 'dir'))
   symlinkSync('fifo', join(directory, 'to-fifo'))
   const cases: [string, RegExp][] = [
-    [fifo, /fifo is a FIFO, and no regular file$/],
-    [join(directory, 'to-fifo'), /is a FIFO, and no regular file$/],
-    [socket, /socket is a socket, and no regular file$/],
-    [join(directory, 'dir'), /dir is a directory, and no regular file$/],
-    ['/dev/zero', /\/dev\/zero is a device, and no regular file$/],
+    [fifo, /fifo is a FIFO, not a regular file$/],
+    [join(directory, 'to-fifo'), /is a FIFO, not a regular file$/],
+    [socket, /socket is a socket, not a regular file$/],
+    [join(directory, 'dir'), /dir is a directory, not a regular file$/],
+    ['/dev/zero', /\/dev\/zero is a device, not a regular file$/],
     ['/proc/self/mem', /^read \/proc\/self\/mem: i\/o error \(EIO\)$/],
     [join(directory, 'none'), /no such file or directory \(ENOENT\)$/],
   ]
@@ -79,10 +79,7 @@ test('what is no regular file is refused, and not even opened', async (t) => {
 test('more than the server takes is not sent', async (t) => {
   const { fileRoutes, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
-  t.regex(
-    (await fetch({ path, maxSize: 1000 })).error ?? '',
-    /has \d+ bytes, and the limit of the server is 1000$/,
-  )
+  t.regex((await fetch({ path, maxSize: 1000 })).error ?? '', /has \d+ bytes; the server's limit is 1000$/)
   t.is(fileRoutes.requests.length, 0)
   fileRoutes.fault = (request, response) => {
     request.resume()
@@ -107,7 +104,7 @@ test('a file that grows or shrinks while it is read is sent as it was then, and 
   change(() => appendFileSync(path, 'more'))
   const grown = await fetch({ path })
   t.like(grown, { status: 'SUCCESS', exitCode: 0 })
-  t.is(grown.error, `${path} changed while it was read: ${bytes.length} bytes were sent as they were then`)
+  t.is(grown.error, `${path} changed while it was read; ${bytes.length} bytes were sent as read`)
   t.true(fileRoutes.sent.get(grown.taskId)?.bytes.equals(bytes))
   change(() => truncateSync(path, 3_000_000))
   const shrunk = await fetch({ path })

@@ -64,7 +64,7 @@ test('a cancel that is on the disk wins over a file that is about to take its pl
   const path = join(directory, 'file')
   writeFileSync(path, 'old')
   await t.throwsAsync(copyText(t, 1, Buffer.from('new'), path, cancelOrder), {
-    message: 'it was ended before it was done',
+    message: 'it was stopped before it finished',
   })
   t.is(readFileSync(path, 'utf8'), 'old')
   t.deepEqual(readdirSync(directory), ['file'])
