@@ -7,36 +7,38 @@ export interface AgentOptions extends ScriptOptions {
   /** Base URL of the server, http or https. */
   url: string
   dataDir: string
-  /** Needed once, for the registration. A function is asked when the agent has to register, and only then: the file it reads may be gone by now. */
+  /**
+   * Required once, for the registration. A function is called only then, because the file it reads may be
+   * gone later.
+   */
   enrollToken?: string | (() => string) | undefined
-  /** Generated and kept where it is not given. */
+  /** Generated and saved by default. */
   agentId?: string | undefined
   hostname?: string | undefined
-  /** More wait their turn. */
+  /** Executions at once; more are queued. */
   maxExecutions: number
   /** Links only while there is work. */
   onDemand: boolean
-  /** `stop` waits for what runs. */
+  /** `stop` waits for running executions. */
   drain: boolean
   allowUnsigned: boolean
-  /** Opens no terminals. */
   noTerminal?: boolean | undefined
   caFile?: string | undefined
   tlsFingerprint?: string | undefined
-  /** Left out: the server's, and INFO until it is known. */
+  /** Default: the server's, and INFO until it is known. */
   logLevel?: LogLevel | undefined
   log?: Log | undefined
   clock?: Clock | undefined
   random?: (() => number) | undefined
   machine?: Machine | undefined
-  /** GB that the disks of this host hold; left out, a process of its own finds out. */
+  /** Disk size of this host in GB; by default a child process measures it. */
   diskSize?: (() => Promise<number>) | undefined
-  /** Milliseconds without work after which a link on demand is closed; 30 s. */
+  /** Milliseconds without work before an on-demand link closes; 30 s. */
   idleLink?: number | undefined
-  /** The file of rsm that this process was started from, where it can take upgrades: who runs it starts it anew. */
+  /** The rsm file that this process runs from, if it can be upgraded: its supervisor then restarts it. */
   installed?: string | undefined
   environment?: Record<string, string | undefined> | undefined
-  /** Stops a registration that waits for its server. */
+  /** Aborts a registration in progress. */
   signal?: AbortSignal | undefined
 }
 
@@ -44,10 +46,10 @@ export interface RunningAgent {
   readonly agentId: string
   readonly hostId: number | null
   linked(): boolean
-  /** Settles when the agent has stopped. */
+  /** Resolves when the agent has stopped. */
   readonly closed: Promise<void>
-  /** Stops; scripts that run go on for the next agent, or are waited for with `drain`. */
+  /** Stops; running scripts continue for the next agent, or with `drain` are awaited. */
   stop(): Promise<void>
-  /** Stops without waiting for anything, so that another version may run; false, and nothing done, while terminals are open. */
+  /** Stops at once for another version; does nothing and resolves to false while terminals are open. */
   giveWay(): Promise<boolean>
 }

@@ -1,12 +1,12 @@
 import { after } from '../net/backoff.ts'
 
-/** Time as the agent sees it; tests put their own in its place. */
+/** Clock of the agent; tests substitute their own. */
 export interface Clock {
   /** Milliseconds since 1970 by this machine's clock, which may step. */
   now(): number
   /** Milliseconds that never go back. */
   monotonic(): number
-  /** Calls `run` once after `delay` milliseconds; the answer cancels it. */
+  /** Calls `run` once after `delay` milliseconds; the result cancels it. */
   after(delay: number, run: () => void): () => void
 }
 
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
   after,
 }
 
-/** The server's clock as known from its answers, carried on by the monotonic one (contract §6). */
+/** The server's clock as last received, extrapolated with the monotonic clock (contract §6). */
 export class ServerTime {
   readonly #clock: Clock
   #server: number | null = null
@@ -26,7 +26,7 @@ export class ServerTime {
     this.#clock = clock
   }
 
-  /** `serverTime` is ISO 8601; `askedAt` the monotonic time at which the question left. Malformed text is ignored. */
+  /** `serverTime` is ISO 8601; `askedAt` the monotonic time of the request. Malformed text is ignored. */
   observe(serverTime: string | undefined, askedAt: number): void {
     const at = Date.parse(serverTime ?? '')
     if (Number.isNaN(at)) return
@@ -35,12 +35,12 @@ export class ServerTime {
     this.#heardAt = heardAt
   }
 
-  /** Milliseconds by which this machine's clock is ahead of the server's; null until the server has been heard. */
+  /** Milliseconds by which this machine's clock is ahead of the server's; null until the server answered. */
   offset(): number | null {
     return this.#server === null ? null : this.#clock.now() - this.now()
   }
 
-  /** Milliseconds since 1970; this machine's own clock until the server has been heard. */
+  /** Milliseconds since 1970; this machine's clock until the server answered. */
   now(): number {
     if (this.#server === null) return this.#clock.now()
     return this.#server + (this.#clock.monotonic() - this.#heardAt)

@@ -6,14 +6,17 @@ export const levels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export type LogLevel = (typeof levels)[number]
 export type Log = (level: LogLevel, message: string, fields?: Record<string, unknown>) => void
 
-/** Drops what is below the level that `current` names at the time. */
+/** Drops lines below the level that `current` returns. */
 export function leveled(log: Log, current: () => LogLevel): Log {
   return (level, message, fields) => {
     if (levels.indexOf(level) >= levels.indexOf(current())) log(level, message, fields)
   }
 }
 
-/** One line on stderr each: JSON as the server's, written by hand as pino would cost every agent 9 MB; for people on a terminal. */
+/**
+ * One line on stderr each: JSON like the server's, without pino, which would cost every agent 9 MB; plain
+ * text on a terminal.
+ */
 export const stderrLog: Log = (level, message, fields = {}) => {
   const line = { level: levelNumbers[level], time: new Date().toISOString(), ...fields, msg: message }
   const { isTTY } = process.stderr
@@ -21,7 +24,7 @@ export const stderrLog: Log = (level, message, fields = {}) => {
   process.stderr.write(`${isTTY ? logLineForPeople(text, !process.env['NO_COLOR']) : text}\n`)
 }
 
-/** Logs errors of work that is retried until it succeeds, without filling the log. */
+/** Logs errors of retried work without filling the log. */
 export class ThrottledErrors {
   readonly #lines = new LineBudget()
   readonly #clock: Clock
@@ -32,7 +35,7 @@ export class ThrottledErrors {
     this.#log = log
   }
 
-  /** Whether it did not throw. */
+  /** Runs `act`; false if it threw. */
   attempt(message: string, taskId: string, act: () => void): boolean {
     try {
       act()

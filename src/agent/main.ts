@@ -13,18 +13,18 @@ import { enter, openParts, type Parts } from './parts.ts'
 import { checkAccounts, warnOfRoot, warnOfUnknown } from './processes/script-setting.ts'
 import { sweepTerminals } from './terminals/leftovers.ts'
 
-/** How long a drained agent stays for the server's acknowledgements, milliseconds. */
+/** Milliseconds that a drained agent waits for the server's acknowledgements. */
 const drainPatience = 10_000
 const drainPoll = 20
 
 export type { AgentOptions, RunningAgent } from './agent-options.ts'
 
-/** Registrations of an agent with a void token: so many at once, then one in 5 minutes. */
+/** Registrations of an agent with an invalid token: this many at once, then one in 5 minutes. */
 const enrollmentsAtOnce = 3
 
 /**
- * Starts the agent; settles once it is registered, at once where it was before. Rejects with RsmError: `conflict` for a
- * data directory in use, the server's refusal of a registration, `usage` without an enrollment token where one is needed.
+ * Starts the agent; resolves once it is registered. Rejects with RsmError: `conflict` for a data directory in
+ * use, the server's refusal of a registration, `usage` if a required enrollment token is missing.
  */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const clock = options.clock ?? systemClock
@@ -35,7 +35,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
   const log = leveled(options.log ?? stderrLog, () => level)
   const connection = openConnection({ ...options, warn: (text) => log('WARN', text) })
-  // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
+  // Check before creating the directory, so that a misconfigured agent leaves nothing on its host.
   const accounts = await checkAccounts(options)
   const enrollToken = await tokenToEnroll(options)
   const directory = await openDataDirectory(options.dataDir, { othersMayPass: accounts.hasOthers })
@@ -68,35 +68,35 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
-/** Begins heartbeats and metrics, and acts on their answers; `setLevel` takes the log level of the configuration. */
+/** Starts heartbeats and metrics, and handles their answers; `setLevel` applies the configured log level. */
 function startHeartbeat(parts: Parts, setLevel: (level: LogLevel) => void): void {
   const { heartbeat, status, outbox, link, options } = parts
   const enrollAgain = registrar(parts)
   heartbeat.start({
     reached(wasAway, pendingTasks) {
       status.answered()
-      // The link comes after the first answer, as signatures are judged by the server's clock.
+      // Link only after the first answer, because signatures are checked against the server's clock.
       if (!options.onDemand || !outbox.isIdle || pendingTasks > 0) link.open()
       if (wasAway) link.retryNow()
     },
     missed: (reason) => status.unanswered(reason),
     configured(config) {
       setLevel(config.logLevel)
-      // The count of a heartbeat is 0 during a store outage; this list is exact (contract §12).
+      // A heartbeat counts 0 pending tasks during a store outage; this list is exact (contract §12).
       if (config.pendingTasks.length > 0) link.open()
     },
     revoked: enrollAgain,
   })
 }
 
-/** Registers an agent again whose token is void, with its enrollment token; resolves to false where it cannot. */
+/** Registers an agent with an invalid token again; resolves to false if it cannot. */
 function registrar({ membership, status, options, clock, signal, log }: Parts): () => Promise<boolean> {
   const { agentId } = membership
-  // Two that take the place of each other must not do so without a pause.
+  // Two agents that replace each other must not do so without a pause.
   const enrolling = new Allowance(enrollmentsAtOnce, revokedDelay)
   return async () => {
-    log('ERROR', 'the token of this agent is not valid any more', {
-      hint: 'enroll the host again: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
+    log('ERROR', 'the token of this agent is no longer valid', {
+      hint: 'enroll the host again: `rsm hosts join --replace HOST`, or `rsm hosts join` if it was removed, and give the agent the new token',
     })
     if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
     try {
@@ -106,7 +106,7 @@ function registrar({ membership, status, options, clock, signal, log }: Parts): 
       return true
     } catch (error) {
       if (signal.aborted) return false
-      log('ERROR', 'not registered again', { error: String(error) })
+      log('ERROR', 'could not register again', { error: String(error) })
       if (error instanceof RsmError) status.unanswered(error.message)
       return false
     }
@@ -138,7 +138,7 @@ function running(
   }
 }
 
-/** Waits for what runs, and a while for the server's acknowledgements, where the agent was told to. */
+/** With --drain, waits for running executions, and a while for the server's acknowledgements. */
 async function drain({ options, runner, link, clock, log }: Parts): Promise<void> {
   if (!options.drain) return
   log('INFO', 'draining')
@@ -148,8 +148,8 @@ async function drain({ options, runner, link, clock, log }: Parts): Promise<void
 }
 
 /**
- * First nothing new comes in, sessions end and say so, then nothing goes out; then the caller closes the files, so that another
- * agent may have them.
+ * Shutdown order: no new work first; then sessions end and report that; then nothing is sent. The caller
+ * closes the files last, so that another agent can use them.
  */
 async function stop({ heartbeat, terminals, link, outbox, runner }: Parts): Promise<void> {
   heartbeat.stop()

@@ -23,7 +23,6 @@ import { lackOfTerminal } from './terminals/native.ts'
 import { Terminals } from './terminals/terminals.ts'
 import { upgradeWork } from './upgrade/order.ts'
 
-/** What an agent is started with. */
 export interface Bootstrap {
   readonly options: AgentOptions
   readonly clock: Clock
@@ -33,18 +32,18 @@ export interface Bootstrap {
   readonly accounts: Awaited<ReturnType<typeof checkAccounts>>
   readonly enrollToken: string | null
   readonly dataDir: string
-  /** Ends a registration that waits for its server. */
+  /** Aborts a registration in progress. */
   readonly signal: AbortSignal
-  /** What is closed in the end, in this order; who opens something puts it first. */
+  /** Closed in this order at the end; put new ones first. */
   readonly opened: (() => unknown)[]
 }
 
-/** Settles how scripts run here and who the agent is, registering it where it never was. */
+/** Checks how scripts run here, and registers the agent if it is new. */
 export async function enter(bootstrap: Bootstrap) {
   const { options, clock, log, accounts, dataDir, opened } = bootstrap
   const statusFile = new StatusFile(dataDir, clock, log)
   opened.unshift(() => statusFile.remove())
-  // First of all: a host that can't run scripts as it was told to has nothing to register for.
+  // Check first: a host that cannot run scripts as configured must not register.
   const script = await checkSandbox(options, accounts, dataDir)
   const serverTime = new ServerTime(clock)
   const membership = await openMembership({
@@ -57,7 +56,7 @@ export async function enter(bootstrap: Bootstrap) {
   return { ...bootstrap, statusFile, script, serverTime, membership }
 }
 
-/** The parts of a registered agent; each uses those above it. What happens between them, they tell who subscribes. */
+/** Parts of a registered agent; each uses those above it, and notifies others through subscriptions. */
 export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
   const { options, clock, random, log, connection, dataDir, opened } = entered
   const { statusFile, script, serverTime, membership } = entered
@@ -77,7 +76,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     clock,
     random,
     buffer: await MetricsBuffer.open(join(dataDir, 'metrics.jsonl')),
-    // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
+    // By the server's clock, so that a step of this machine's clock does not change the times of reports.
     measure: meter({ ...clock, now: () => serverTime.now() }, log),
     facts: () => systemFacts(size),
     intervals: membership.registration,

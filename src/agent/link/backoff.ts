@@ -27,10 +27,10 @@ export function agentBackoff(random: () => number, first = usualFirst): AgentBac
 }
 
 /**
- * Milliseconds before the one quick retry after a link that stood has dropped: the server very likely just restarted. The
- * failures after it count from 5 s as ever.
+ * Milliseconds before the one quick retry after an open link dropped, because the server probably just
+ * restarted. Later failures start at 5 s as usual.
  */
 export const quickDelay = (random: () => number): number => Math.round(200 + 800 * random())
 
-/** Milliseconds between attempts of an agent whose token was revoked: only a person can mend that. */
+/** Milliseconds between attempts of an agent whose token was revoked: only a person can fix that. */
 export const revokedDelay = longestAsked

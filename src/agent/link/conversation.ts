@@ -13,7 +13,7 @@ import type { Terminals } from '../terminals/terminals.ts'
 import { confirm, releasesIn } from '../upgrade/installed.ts'
 import type { Outbox } from './outbox.ts'
 
-/** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
+/** Milliseconds to wait for an answer to HELLO before unanswered tasks are sent anyway. */
 const helloPatience = 10_000
 
 /** Milliseconds without work after which a link on demand is closed. */
@@ -21,7 +21,7 @@ const usualIdleLink = 30_000
 
 type Hello = Payloads['AGENT_HELLO']
 
-/** Says HELLO over each link that comes up, and hands on what comes over it. `stop` ends its timers. */
+/** Sends HELLO over each new link and dispatches its messages. `stop` ends its timers. */
 export function converse(parts: Parts): { stop(): void } {
   const { link, heartbeat, runner, outbox, terminals, distrust, status, options, clock, log, dataDir } = parts
   const instanceId = randomBytes(12).toString('base64url')
@@ -59,7 +59,7 @@ export function converse(parts: Parts): { stop(): void } {
       })
       link.send('AGENT_HELLO', hello(parts, instanceId, tasks, sessions))
       confirm(releasesIn(dataDir), agentVersion()).catch((error: unknown) =>
-        log('WARN', 'that this version is linked could not be kept', { error: String(error) }),
+        log('WARN', 'could not record that this version is linked', { error: String(error) }),
       )
       for (const message of distrust.messages()) link.send('ERROR', { code: 403, message, refId: null })
       cancelProbe = clock.after(helloPatience, () => outbox.probe())
@@ -72,7 +72,7 @@ export function converse(parts: Parts): { stop(): void } {
       if (options.onDemand) closeWhenIdle()
     },
     drained() {
-      // Neither a flood of a script nor one of a session holds up the other's.
+      // Alternate, so that a flood of a script or session does not hold up the other kind.
       while (terminals.sendRound()) outbox.flow()
       outbox.flow()
     },
@@ -125,7 +125,7 @@ interface InboxOptions {
   readonly log: Log
 }
 
-/** What each message of the server does; the codec has vouched for its shape. */
+/** Dispatches messages of the server, whose shape the codec has checked. */
 function inbox({ runner, outbox, terminals, log }: InboxOptions): (message: FromServer) => void {
   const handlers: Handlers = {
     EXECUTE_SCRIPT: (payload) => void runner.execute(scriptOrder(payload)),

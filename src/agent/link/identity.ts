@@ -5,14 +5,17 @@ import { RsmError } from '../../core/errors.ts'
 import type { RegisterResult } from '../../core/protocol/http/agent.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 
-/** What a registration gave this agent, for good. */
+/** Result of a registration, kept permanently. */
 export type Registration = Omit<RegisterResult, 'serverTime'>
 
-/** Who this agent is. The id is settled before the first registration, so that a lost reply can be repeated. */
+/**
+ * This agent's identity. The id is saved before the first registration, so that a retry after a lost reply
+ * uses the same.
+ */
 export interface Identity {
   agentId: string
   registration: Registration | null
-  /** SHA-256 of the enrollment token of that registration: whether a later one was asked for by a person. */
+  /** SHA-256 of that registration's enrollment token, to tell whether a later one uses a new token. */
   enrolledWith?: string
 }
 
@@ -22,7 +25,7 @@ export function newAgentId(): string {
   return `agt-${randomBytes(10).toString('hex')}`
 }
 
-/** Null when there is none yet. @throws RsmError `unavailable` when the file is not one of ours. */
+/** Null if it does not exist. @throws RsmError `unavailable` if the file is damaged. */
 export async function readIdentity(directory: string): Promise<Identity | null> {
   const path = join(directory, fileName)
   let text: string
@@ -36,7 +39,7 @@ export async function readIdentity(directory: string): Promise<Identity | null> 
     const identity = JSON.parse(text) as Identity
     if (typeof identity.agentId === 'string') return identity
   } catch {
-    // Falls through to the same sentence as a file of another shape.
+    // Falls through: report it like a file of another shape.
   }
   throw new RsmError('unavailable', `${path} is damaged`, {
     hint: 'restore it, or remove it and register this host again with an enrollment token',

@@ -19,7 +19,7 @@ import { jsonText } from '../executions/output/json-text.ts'
 import type { Log } from '../log.ts'
 import { type AgentBackoff, agentBackoff, quickDelay, revokedDelay } from './backoff.ts'
 
-/** Bytes in the socket above which output waits in its spool. */
+/** Bytes buffered in the socket above which output stays in its spool. */
 const fullAt = 256 * 1024
 
 type AgentMessage = Exclude<FromAgent['type'], 'SCRIPT_OUTPUT'>
@@ -34,15 +34,15 @@ interface LinkOptions {
 }
 
 export interface LinkEvents {
-  /** The link stands: HELLO has to be sent first. */
+  /** The link is up: send HELLO first. */
   opened(): void
   received(message: FromServer): void
-  /** The socket has room again after `hasRoom` said no. */
+  /** The socket has room again after `hasRoom` returned false. */
   drained(): void
   closed(): void
 }
 
-/** The agent's WebSocket, and the way back to it when it drops. One socket at a time (contract §6). */
+/** The agent's WebSocket, reconnecting when it drops. One socket at a time (contract §6). */
 export class Link {
   readonly #options: LinkOptions
   #events: LinkEvents = { opened() {}, received() {}, drained() {}, closed() {} }
@@ -70,9 +70,9 @@ export class Link {
     return this.#isOpen
   }
 
-  /** Why there is no link; null while there is one, or none is wanted. */
+  /** Reason why the link is down; null if it is up or not wanted. */
   get fault(): string | null {
-    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'it has not been opened yet') : null
+    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'not opened yet') : null
   }
 
   /** Connects, and stays connected until `close`. */
@@ -81,7 +81,7 @@ export class Link {
     if (this.#socket === null && this.#cancelRetry === null) this.#connect()
   }
 
-  /** The server answers again by HTTP: no need to wait out a long pause. */
+  /** Skips the backoff, because the server answers HTTP again. */
   retryNow(): void {
     if (!this.#cancelRetry || !this.#isWanted) return
     this.#cancelRetry()
@@ -90,7 +90,7 @@ export class Link {
     this.#connect()
   }
 
-  /** Settles when the closing handshake is done, or its time is up; the server is told the `reason`. */
+  /** Resolves after the closing handshake or its timeout; `reason` is sent to the server. */
   async close(reason?: string): Promise<void> {
     this.#isWanted = false
     this.#cancelRetry?.()
@@ -108,14 +108,17 @@ export class Link {
     })
   }
 
-  /** Sends, or drops where no link stands: what matters is sent again after the next HELLO. Gives the message's id. */
+  /**
+   * Sends, or drops without a link: anything important is sent again after the next HELLO. Returns the
+   * message's id.
+   */
   send<T extends AgentMessage>(type: T, payload: Payloads[T]): string {
     const id = this.#nextId()
     this.#write(encode(type, payload, id, this.#time()))
     return id
   }
 
-  /** The same for output, whose text never becomes a string here; `bytes` may be used again when it returns. */
+  /** Sends output without building a string; `bytes` can be reused on return. */
   sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string {
     const id = this.#nextId()
     const { head, tail } = encodeAround(about, id, this.#time())
@@ -123,7 +126,7 @@ export class Link {
     return id
   }
 
-  /** Once it said no it does so until `drained`: who asks in between would keep another from hearing of that. */
+  /** Once false, stays false until `drained`: otherwise a caller in between would suppress that event. */
   hasRoom(): boolean {
     this.#isFull ||= (this.#socket?.bufferedAmount ?? 0) >= fullAt
     return !this.#isFull
@@ -138,7 +141,7 @@ export class Link {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
-  /** The socket masks bytes into a buffer of its own, so what is given may be used again. */
+  /** The socket copies bytes when it masks them, so the buffer can be reused. */
   #write(frame: string | Buffer): void {
     if (this.#socket?.readyState === WebSocket.OPEN)
       this.#socket.send(frame, { binary: false }, () => this.#flushed())
@@ -166,11 +169,11 @@ export class Link {
       this.#fault = `the server answered ${status}`
       response.resume()
       request.destroy()
-      // ws leaves the end of a refused handshake to whoever listens for it.
+      // ws leaves closing a refused handshake to the listener.
       socket.terminate()
     })
     socket.on('error', (error) => {
-      // To end a refused handshake is an error too, and says less than the answer did.
+      // Terminating a refused handshake also raises an error, less specific than the status.
       const reason = reasonOf(error)
       if (status === undefined) this.#fault = reason
       this.#options.log('DEBUG', 'link', { error: reason })
@@ -194,7 +197,7 @@ export class Link {
     socket.on('close', (code) => this.#closed(code, status, retryAfter))
   }
 
-  /** The validator is loaded at the first frame: an idle agent carries none. */
+  /** Loads the validator at the first frame, to save memory in idle agents. */
   #receive(socket: WebSocket, text: string): void {
     if (this.#decode) return this.#handle(socket, this.#decode(text))
     socket.pause()
@@ -205,7 +208,7 @@ export class Link {
         if (this.#socket === socket) socket.resume()
       },
       (error: unknown) => {
-        this.#options.log('ERROR', 'the protocol could not be loaded', { error: String(error) })
+        this.#options.log('ERROR', 'could not load the protocol', { error: String(error) })
         socket.terminate()
       },
     )
@@ -216,7 +219,7 @@ export class Link {
     if (!('fault' in frame)) return this.#events.received(frame)
     const leftOut = this.#faults.take('', this.#options.clock.monotonic())
     if (leftOut !== null)
-      this.#options.log('WARN', 'a faulty frame from the server', { reason: frame.message, leftOut })
+      this.#options.log('WARN', 'invalid frame from the server', { reason: frame.message, leftOut })
     if (!frame.isError) this.send('ERROR', { code: 400, message: frame.message, refId: frame.refId })
     if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
   }
@@ -235,10 +238,10 @@ export class Link {
     const isReplaced = code === closeCodes.replaced || status === 409
     if (isRevoked) log('ERROR', 'the server has revoked the token of this agent', { agentId })
     if (isReplaced) log('WARN', 'another agent with this identity holds the link')
-    // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
+    // One quick retry, only after an open link: otherwise a server that closes at once would be flooded.
     const isQuick = stood && !isReplaced && code !== closeCodes.overloaded
     const { random } = this.#options
-    // The other agent may leave before the time that the server asks for.
+    // Ignore Retry-After: the other agent may leave earlier.
     const wait = isReplaced ? undefined : retryAfter
     const delay = isRevoked ? revokedDelay : isQuick ? quickDelay(random) : this.#backoff.next(wait)
     log('WARN', 'no link to the server', { code, status, retryInMs: delay })

@@ -16,12 +16,12 @@ interface MembershipOptions {
   /** The agent's data directory. */
   readonly directory: string
   readonly options: AgentOptions
-  /** For the first registration, where it has been read already. */
+  /** Token of the first registration, if already read. */
   readonly enrollToken: string | null
   readonly script: ScriptSetting
   readonly connection: Connection
   readonly serverTime: ServerTime
-  /** Says why the agent is not registered yet. */
+  /** Shows why the agent is not registered yet. */
   readonly status: StatusFile
   readonly clock: Clock
   readonly random: () => number
@@ -29,27 +29,29 @@ interface MembershipOptions {
   readonly signal: AbortSignal
 }
 
-/** Who this agent is to its server, and whom it takes for its server. */
+/** This agent's registration at its server, and its trust in that server. */
 export interface Membership {
   readonly agentId: string
-  /** The present one. */
   readonly registration: Registration
-  /** Calls the server with the token of the present registration. */
+  /** Calls the server with the current token. */
   readonly api: ServerApi
-  /** By the key of the present registration, for the present link. */
+  /** Verifies with the key of the current registration, for the current link. */
   readonly verify: Verify
-  /** The id of a link that has just come up, for its HELLO: what is signed for another link is refused from now on. */
+  /**
+   * Creates the id of a new link for its HELLO: from then on, messages signed for another link are refused.
+   */
   newLink(): string
   /**
-   * `waits` hears why the server does not do it yet. Rejects with RsmError: `usage` without an enrollment token, `conflict`
-   * for another key, the server's refusal.
+   * Calls `waits` with the reason for each delay. Rejects with RsmError: `usage` without an enrollment token,
+   * `conflict` if the server has another key, or the server's refusal.
    */
   registerAgain(waits: (reason: string | null) => void): Promise<Registration>
 }
 
 /**
- * Reads who the agent is, and registers it where it never was; settles then. Rejects with RsmError: `conflict` for a data
- * directory of another agent, `unavailable` for a damaged one, and as `registerAgain` does.
+ * Reads the identity, and registers the agent if it is new; resolves once registered. Rejects with RsmError:
+ * `conflict` for a data directory of another agent, `unavailable` for a damaged one, and like
+ * `registerAgain`.
  */
 export async function openMembership(setting: MembershipOptions): Promise<Membership> {
   const { directory, options, script, serverTime, status, clock, random, log, signal } = setting
@@ -60,7 +62,7 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
       'conflict',
       `${directory} belongs to the agent ${known.agentId}, not ${options.agentId}`,
       {
-        hint: 'choose another --data-dir, or leave --agent-id out',
+        hint: 'choose another --data-dir, or omit --agent-id',
       },
     )
   const agentId = known?.agentId ?? options.agentId ?? newAgentId()
@@ -80,12 +82,12 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
     })
   }
   const since = clock.now()
-  /** There is no more state than this before the first registration. */
+  /** The only state before the first registration. */
   const reportWaiting = (reason: string | null) =>
     void status.publish(() => unregisteredState({ agentId, options, script, since, reason }))
   const nextToken = () => {
     const token = given ?? readEnrollToken(options)
-    // At a later try the file may hold another.
+    // On a retry, the file may hold another token.
     given = null
     return token
   }

@@ -12,34 +12,34 @@ import type { Execution } from '../executions/execution.ts'
 import type { Runner } from '../executions/runner.ts'
 import type { ThrottledErrors } from '../log.ts'
 
-/** Bytes of one execution that may be unacknowledged (design "Flow control"). */
+/** Unacknowledged bytes allowed for one execution (design "Flow control"). */
 const window = 1024 * 1024
-/** Chunks of one execution that may be: tiny ones cost more than their bytes. */
+/** Unacknowledged chunks allowed for one execution, because tiny ones cost more than their bytes. */
 const windowChunks = 1024
-/** Milliseconds within which further output of an execution waits for more of it. */
+/** Milliseconds to wait for more output of an execution before sending it. */
 const coalesce = 10
-/** Milliseconds after which output is tried again that could not be cut or read (ENOSPC). */
+/** Milliseconds before a retry if output could not be cut or read (ENOSPC). */
 const againAfter = 1_000
 const rememberedFrames = 4096
-/** Codes of an ERROR by which the server says that the task is not this agent's to report. */
+/** ERROR codes that mean the task is not this agent's to report. */
 const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
 
-/** The way to the server while it stands. */
+/** Sends messages over the current link. */
 export interface Sending {
   sendReceived(received: ScriptReceived): void
   sendPhase(reached: ScriptPhase): void
-  /** Both give the id of the message. */
+  /** Returns the id of the message, like `sendOutput`. */
   sendComplete(complete: ScriptComplete): string
-  /** `bytes` are read before it returns, and may be used again. */
+  /** Reads `bytes` before it returns, so the buffer can be reused. */
   sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string
-  /** False while too much waits in the socket; `Outbox.flow` is called when there is room again. */
+  /** False while the socket is full; `Outbox.flow` is called when it has room again. */
   hasRoom(): boolean
 }
 
 interface Progress {
-  /** Named in HELLO: the server has still to say up to where it has stored. */
+  /** Listed in HELLO: the server has yet to confirm what it stored. */
   awaitsAck: boolean
-  /** The server has answered HELLO for it, however late. */
+  /** The server has confirmed it after HELLO, however late. */
   isAnswered: boolean
   acked: number
   next: number
@@ -50,13 +50,13 @@ interface Progress {
   stopTimer: NodeJS.Timeout | null
 }
 
-/** Brings output and ends to the server over one link after the other, until they are acknowledged (contract §4). */
+/** Sends output and results to the server, across links, until they are acknowledged (contract §4). */
 export class Outbox {
   readonly #runner: Runner
   readonly #errors: ThrottledErrors
   readonly #progress = new Map<string, Progress>()
   readonly #sentFor = new BoundedMap<string, string>(rememberedFrames)
-  /** What may have something to send, in the order in which it sends: one chunk, then the next one's. */
+  /** Executions that may have something to send, round-robin by chunk. */
   readonly #ready = new Set<Execution>()
   #sending: Sending | null = null
 
@@ -71,12 +71,12 @@ export class Outbox {
     })
   }
 
-  /** Whether anything waits for the server. */
+  /** Whether nothing waits for the server. */
   get isIdle(): boolean {
     return this.#runner.executions.size === 0
   }
 
-  /** A link stands: names all that is not acknowledged; their output waits for the server's word. */
+  /** A new link: lists all unacknowledged executions; their output waits for the server's answer. */
   begin(sending: Sending): AgentHello['tasks'] {
     this.end()
     this.#sending = sending
@@ -117,7 +117,7 @@ export class Outbox {
     if (!isAnswered || ack.noStart) this.#runner.permissions.answered(execution, ack.noStart === true)
   }
 
-  /** An ERROR of the server about a message of ours. */
+  /** Handles an ERROR about one of our messages. */
   refused(refId: string | null, code: number): void {
     const taskId = refId === null ? undefined : this.#sentFor.get(refId)
     const execution = taskId === undefined ? undefined : this.#runner.executions.get(taskId)
@@ -126,9 +126,9 @@ export class Outbox {
     this.#release(execution.taskId)
   }
 
-  /** Sends while there is room in the socket, so that a flood holds up no other's output by more than a chunk. */
+  /** Sends while the socket has room, so that a flood delays others' output by one chunk at most. */
   flow(): void {
-    // What comes back to the end of the set is visited again.
+    // Executions added again during the loop are visited again.
     for (const execution of this.#ready) {
       if (!this.#sending?.hasRoom()) return
       this.#ready.delete(execution)
@@ -139,7 +139,9 @@ export class Outbox {
     }
   }
 
-  /** HELLO was not answered for these: the server may not know them, and says so when it sees one. */
+  /**
+   * The server did not answer HELLO for these. It may not know them, and reports that when it receives one.
+   */
   probe(): void {
     for (const [taskId, progress] of this.#progress) {
       const execution = this.#runner.executions.get(taskId)
@@ -184,7 +186,7 @@ export class Outbox {
     const progress = this.#progressOf(execution.taskId)
     if (progress.stopTimer) return
     this.#pump(execution)
-    // A flood is told of at every write of the script: one check in 10 ms is enough.
+    // A flood triggers this at every write: one check in 10 ms is enough.
     this.#pumpLater(execution, progress, coalesce)
   }
 
@@ -203,14 +205,14 @@ export class Outbox {
     this.flow()
   }
 
-  /** The trouble of one execution with its disk is not that of the link, nor of the others: it is tried again later. */
+  /** Retries later: a disk error of one execution must not affect the link or other executions. */
   #attempt(execution: Execution, act: () => void): boolean {
     if (this.#errors.attempt('output waits', execution.taskId, act)) return true
     this.#pumpLater(execution, this.#progressOf(execution.taskId), againAfter)
     return false
   }
 
-  /** -1 where it can't be told now: then the server is sent again what it has, and drops it. */
+  /** -1 if unknown for now: then the server gets its chunks again, and drops them. */
   #lastSequence(execution: Execution): number {
     try {
       return execution.lastSequence
@@ -220,14 +222,14 @@ export class Outbox {
     }
   }
 
-  /** One chunk, or the end when there is no more; false when nothing may follow for now. */
+  /** Sends one chunk, or the result after the last; false if nothing can follow now. */
   #sendNext(sending: Sending, execution: Execution): boolean {
     const progress = this.#progressOf(execution.taskId)
     if (progress.awaitsAck || progress.completeSent || execution.isForgotten) return false
     const last = execution.complete?.lastSequence ?? Number.POSITIVE_INFINITY
     if (progress.next <= last) {
       if (progress.inFlightBytes >= window || progress.inFlight.length >= windowChunks) return false
-      // Once the end is known all is cut: what the index lacks then was lost with the power.
+      // An ended execution is cut completely: chunks missing from the index were lost in a power failure.
       if (progress.next < execution.output().count || (!execution.complete && this.#cut(execution, progress)))
         return this.#sendChunk(sending, execution, progress)
     }
@@ -241,7 +243,10 @@ export class Outbox {
     return false
   }
 
-  /** The first chunk after a pause leaves at once; a full one too; any other waits for what may follow within 10 ms. */
+  /**
+   * The first chunk after a pause is sent at once, and so is a full one; others wait up to 10 ms for more
+   * output.
+   */
   #cut(execution: Execution, progress: Progress): boolean {
     const wait = progress.sentAt + coalesce - performance.now()
     if (execution.output().cut(wait <= 0)) return true
@@ -265,7 +270,8 @@ export class Outbox {
 
   #complete(complete: ScriptComplete): void {
     if (!this.#sending) return
-    // It may quote what came from elsewhere, as a path: a frame that the server refuses for it would end nothing.
+    // Truncate, because it may quote long text such as a path, and a refused frame would never end the
+    // execution.
     const error = complete.error?.slice(0, longestSentence) ?? null
     this.#sentFor.set(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
   }

@@ -12,24 +12,24 @@ import type { ServerApi } from './server-api.ts'
 
 interface RegisterOptions {
   readonly api: ServerApi
-  /** Of the server, for the advice. */
+  /** The server's URL, for the hint. */
   readonly url: string
   readonly agentId: string
   readonly hostname: string | undefined
   readonly diskSize: (() => Promise<number>) | undefined
-  /** Asked for at each try: its file may hold another by then. */
+  /** Called for each attempt, because the token file may have changed. */
   readonly enrollToken: () => string
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
-  /** Hears why it is not done yet. */
+  /** Called with the reason for each delay. */
   readonly waits: (reason: string | null) => void
   readonly signal: AbortSignal
 }
 
 /**
- * Registers, however long the server stays away. A lost reply is simply asked for again: the server repeats it while
- * its token was never used (contract §3). Rejects with the server's word when that is a refusal.
+ * Registers, however long the server is unavailable. After a lost reply it asks again: the server repeats its
+ * reply until the token is used (contract §3). Rejects if the server refuses.
  */
 export async function register(
   options: RegisterOptions,
@@ -46,7 +46,7 @@ export async function register(
       return { registration, enrollToken }
     } catch (error) {
       if (!(error instanceof RsmError)) throw error
-      // A host that was removed is told to wait for a newer token (contract §3).
+      // The server asks a removed host to wait for a newer token (contract §3).
       if (!mendable(error) && error.retryAfter === undefined) throw explained(error)
       const delay = backoff.next(error.retryAfter)
       options.waits(error.message)
@@ -62,11 +62,11 @@ export async function register(
   }
 }
 
-/** Adds what to do to a refusal that stays: of a token the server says only that it does not take it. */
+/** Adds a hint to a permanent refusal, because about a token the server says only that it is refused. */
 function explained(error: RsmError): RsmError {
   if (error.code !== 'unauthenticated' && error.code !== 'forbidden') return error
   const hint =
-    'start the agent with a new enrollment token: rsm hosts join, or rsm hosts join --replace HOST if the host was there before'
+    'start the agent with a new enrollment token: rsm hosts join, or rsm hosts join --replace HOST if the host was registered before'
   return new RsmError(error.code, `the server refused to register this host: ${error.message}`, {
     ...(error.message.includes('rsm hosts join') ? {} : { hint }),
     cause: error,
@@ -74,9 +74,9 @@ function explained(error: RsmError): RsmError {
 }
 
 /**
- * The identity with a new registration. An enrollment token that this agent has used before brings no other key: else
- * whoever takes the server's address, and answers 401, could have it register again and run what it signs (S05).
- * Errors: `conflict`, and the identity stays as it was.
+ * The identity with a new registration. An enrollment token used before cannot bring another key: otherwise
+ * an attacker on the server's address could answer 401, have the agent register again, and sign orders for it
+ * (S05). Errors: `conflict`, and the identity stays as it was.
  */
 export function enrolled(previous: Identity, registration: Registration, enrollToken: string): Identity {
   const enrolledWith = createHash('sha256').update(enrollToken).digest('hex')
@@ -86,31 +86,32 @@ export function enrolled(previous: Identity, registration: Registration, enrollT
     known.serverKey !== registration.serverKey &&
     (previous.enrolledWith ?? enrolledWith) === enrolledWith
   )
-    throw new RsmError(
-      'conflict',
-      'the server has another key than the one that this agent learnt with the same enrollment token',
-      { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
-    )
+    throw new RsmError('conflict', 'the server has another key than it had with the same enrollment token', {
+      hint: 'if the server was really replaced, create a new token: `rsm hosts join --replace HOST`',
+    })
   return { agentId: previous.agentId, registration, enrolledWith }
 }
 
 type TokenOptions = Pick<AgentOptions, 'dataDir' | 'enrollToken'>
 
-/** The enrollment token, read now where it is in a file. @throws RsmError `usage` where it is missing or no header can hold it. */
+/**
+ * The enrollment token, read from its file if it has one. @throws RsmError `usage` if it is missing, or
+ * invalid in a header.
+ */
 export function readEnrollToken({ enrollToken }: TokenOptions): string {
   if (enrollToken === undefined)
     throw new RsmError('usage', 'this host is not registered, and there is no enrollment token', {
-      hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
+      hint: 'make one with `rsm hosts join`, and pass it as --enroll-token',
     })
   const token = typeof enrollToken === 'function' ? enrollToken() : enrollToken
   if (/^[!-~]+$/.test(token)) return token
-  const fault = token === '' ? 'is empty' : 'holds a space, a line end, or a letter beyond ASCII'
+  const fault = token === '' ? 'is empty' : 'contains a space, a line break or a non-ASCII character'
   throw new RsmError('usage', `the enrollment token ${fault}`, {
     hint: 'a token is one word, as `rsm hosts join` prints it',
   })
 }
 
-/** The token of a host that is not registered yet. Null where it is, or where only its directory could tell, once that is ours. */
+/** Token of an unregistered host; null if registered, or if that is unknown until the directory is locked. */
 export async function tokenToEnroll(options: TokenOptions): Promise<string | null> {
   const known = await readIdentity(options.dataDir).catch(() => undefined)
   return known === undefined || known?.registration ? null : readEnrollToken(options)

@@ -24,7 +24,7 @@ export interface ServerApi {
   config(agentId: string): Promise<AgentConfig>
 }
 
-/** `token` is asked for at every call, as a new registration may change it. */
+/** `token` is called for every request, because a new registration may change it. */
 export function serverApi(connection: Connection, token: () => string, serverTime: ServerTime): ServerApi {
   const patience = { answer: answerTimeout, silence: answerTimeout }
   const send = openRequests(connection, (error) => new Error(reasonOf(error)), patience)

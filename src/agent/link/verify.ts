@@ -6,32 +6,32 @@ import { type SignedType, signedBytes } from '../../core/signing.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 
-/** The fixed head of an Ed25519 public key in DER (RFC 8410 §4), before its 32 bytes. */
+/** Fixed head of an Ed25519 public key in DER (RFC 8410 §4), before its 32 bytes. */
 const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** Refusals that are kept word by word; of more only the count. */
+/** Refusals kept verbatim; further ones are only counted. */
 const maxRefusals = 16
 
 interface VerifyOptions {
   readonly agentId: string
-  /** Pinned at the registration: Ed25519, base64, bare or DER. */
+  /** Pinned at registration: Ed25519, base64, bare or DER. */
   readonly serverKey: string
   readonly keyId: string
   readonly allowUnsigned: boolean
-  /** Of the present link, as its HELLO said it. */
+  /** Id of the current link, as sent in its HELLO. */
   readonly linkId: () => string
   /** Milliseconds since 1970 by the server's clock. */
   readonly serverNow: () => number
 }
 
-/** Why a message from the server is not to be trusted. */
+/** Reason to distrust a message from the server. */
 export interface Doubt {
   readonly reason: string
-  /** All else of the message is in order: it may be the fault of a clock. */
+  /** The rest of the message is valid: a clock may be wrong. */
   readonly isTooOld: boolean
 }
 
-/** Null where the message is to be trusted. */
+/** Null if the message is trusted. */
 export type Verify = (
   type: SignedType,
   payload: Pick<TerminalOpen, 'signature' | 'expiry' | 'keyId' | 'linkId'>,
@@ -43,21 +43,15 @@ export function verifier(options: VerifyOptions): Verify {
   return (type, payload) => {
     const { signature, expiry, keyId } = payload
     if (!signature)
-      return options.allowUnsigned
-        ? null
-        : doubt('signature missing: this agent runs only what its server signed')
+      return options.allowUnsigned ? null : doubt('signature missing: this agent runs only signed orders')
     if (keyId !== options.keyId)
-      return doubt(
-        `signature by the key ${keyId}, not by ${options.keyId}, which this agent learnt when it registered`,
-      )
+      return doubt(`signature by the key ${keyId}, not by ${options.keyId}, known from registration`)
     key ??= publicKey(options.serverKey)
     if (!verify(null, signedBytes(type, options.agentId, payload), key, Buffer.from(signature, 'base64')))
       return doubt('signature does not verify: the message was altered, or is not from this server')
-    // Needs no clock: who answers heartbeats in the server's place says what time it is.
+    // Independent of clocks, because an attacker who answers heartbeats also sets the server time.
     if (payload.linkId !== undefined && payload.linkId !== options.linkId())
-      return doubt(
-        'signature is for another link of this agent: the message was sent before, and is replayed',
-      )
+      return doubt('signature is for another link of this agent: the message is a replay')
     const until = Date.parse(expiry ?? '')
     if (!(options.serverNow() <= until)) return doubt(`signature expired at ${expiry}`, true)
     return null
@@ -77,8 +71,8 @@ interface Refused {
 }
 
 /**
- * What this agent was asked to do without a good signature. Whoever asked has its answer; the true server hears of it
- * over a later link, and one that signs well has heard (reliability S05).
+ * Refused orders without a valid signature. The sender gets an answer at once. The true server gets the report over a
+ * later link, and has received it once it sends a valid signature (reliability S05).
  */
 export class Distrust {
   #refused: Refused[] = []
@@ -92,7 +86,9 @@ export class Distrust {
     this.#log = log
   }
 
-  /** As `verify`; a good signature tells that the server of this link has heard what was told over it. */
+  /**
+   * Wraps `verify`: a valid signature proves that the server of this link received the reports sent over it.
+   */
   watching(verify: Verify): Verify {
     return (type, payload) => {
       const doubt = verify(type, payload)
@@ -101,22 +97,22 @@ export class Distrust {
     }
   }
 
-  /** Notes that nothing was done: `what` names the message, `reason` is that of a `Doubt`. */
+  /** Records a refused message: `what` names it, `reason` is that of its `Doubt`. */
   note(what: string, reason: string): void {
     const leftOut = this.#lines.take('', this.#clock.monotonic())
-    if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })
+    if (leftOut !== null) this.#log('ERROR', 'refused an untrusted message', { what, reason, leftOut })
     const sentence = `${reason} (${what}, ${new Date(this.#clock.now()).toISOString()})`
     if (this.#refused.length >= maxRefusals) this.#more += 1
     else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isReported: false })
   }
 
-  /** The sentences for a link that has just come up. */
+  /** Reports for a new link. */
   messages(): string[] {
     const sentences = this.#refused.map((refused) => {
       refused.isReported = true
       return refused.sentence
     })
-    return this.#more > 0 ? [...sentences, `signature refused ${this.#more} times more`] : sentences
+    return this.#more > 0 ? [...sentences, `refused ${this.#more} more messages`] : sentences
   }
 
   #trusted(): void {

@@ -129,7 +129,7 @@ test('P38 S05 who answers 401 in the place of the server brings no other key: th
   t.is(readFileSync(join(dataDir, 'identity.json'), 'utf8'), identity)
   t.throws(() => statSync(join(dataDir, 'ran')))
   t.true(
-    lines.some((line) => /not registered again.*another key/.test(line)),
+    lines.some((line) => /could not register again.*another key/.test(line)),
     lines.join('\n'),
   )
 })
