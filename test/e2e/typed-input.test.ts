@@ -79,7 +79,7 @@ test('A10 P47 what a relay between server and agent types or repeats never reach
   t.deepEqual(noted(), ['first', 'second', 'third'])
   const { content } = (await server.data('GET', '/api/audit?size=500')) as { content: AuditEntry[] }
   const told = content.filter(({ action }) => action === 'agent.distrust')
-  t.regex(JSON.stringify(told), /signature missing or not of the server \(TERMINAL_INPUT/)
+  t.regex(JSON.stringify(told), /signature missing or not from the server \(TERMINAL_INPUT/)
 })
 
 test('A10 P47 a relay that leaves out or swaps what was typed ends the session instead of changing what it says', async (t) => {
@@ -90,7 +90,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
   relay.change = (frame, to) =>
     to === 'agent' && inputs(frame) && frame.payload['data'] === ' ' ? [] : [frame]
   for (const key of ['rm', ' ', '/tmp/x\n']) dropped.user.type(key)
-  t.regex((await dropped.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but .* never came/)
+  t.regex((await dropped.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature is valid, but .* is missing/)
 
   relay.change = (frame) => [frame]
   const reopened = await open()
@@ -104,7 +104,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
   for (const key of ['rm', ' ']) reopened.user.type(key)
   await until('it is asked again', () => typed().at(-1)?.payload['data'] === ' ')
   reopened.user.type('/tmp/x\n')
-  t.regex((await reopened.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but/)
+  t.regex((await reopened.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature is valid, but/)
 
   relay.change = (frame) => [frame]
   const swapped = await open()
@@ -117,7 +117,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
   }
   swapped.user.type(note('a'))
   swapped.user.type(note('b'))
-  t.regex((await swapped.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but/)
+  t.regex((await swapped.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature is valid, but/)
   t.deepEqual(noted(), ['first'])
 })
 

@@ -1,15 +1,18 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 
-/** Characters of input that are kept for a terminal while it is asked whether its message is too old. */
+/** Characters of input queued for a terminal whose TERMINAL_OPEN is being checked. */
 const maxInput = 64 * 1024
 const maxFrames = 1024
 
-/** Milliseconds for which the id of an ended terminal opens no other: a signature is good for 5 minutes. */
+/**
+ * Milliseconds for which the id of an ended terminal cannot be reused, because a signature is valid for 5
+ * minutes.
+ */
 const idKept = 10 * 60_000
 const maxIds = 10_000
 
-/** Messages of which it is not decided yet whether the server sent them, and what is typed meanwhile. */
+/** Requests whose signature is still being checked, and input received meanwhile. */
 export class Undecided {
   readonly #requests = new Set<TerminalOpen>()
   readonly #input = new Map<string, Payloads['TERMINAL_INPUT'][]>()
@@ -26,12 +29,11 @@ export class Undecided {
     return [...this.#requests].some((request) => request.sessionId === sessionId)
   }
 
-  /** What is typed into the terminal waits from now on. */
   startInputQueue(sessionId: string): void {
     this.#input.set(sessionId, [])
   }
 
-  /** Whether input of the terminal waits; what is too much of it is dropped. */
+  /** Whether input of the terminal is being queued; excess input is dropped. */
   queueInput(input: Payloads['TERMINAL_INPUT']): boolean {
     const queued = this.#input.get(input.sessionId)
     if (queued === undefined) return false
@@ -40,7 +42,7 @@ export class Undecided {
     return true
   }
 
-  /** Ends the waiting; answers what was typed. */
+  /** Ends queueing and returns the queued input. */
   takeInput(sessionId: string): readonly Payloads['TERMINAL_INPUT'][] {
     const queued = this.#input.get(sessionId) ?? []
     this.#input.delete(sessionId)
@@ -48,7 +50,7 @@ export class Undecided {
   }
 }
 
-/** Terminals that have ended, or were closed before they began: their ids open no other. */
+/** Ids of ended terminals, or of those closed before they began, which cannot be reused. */
 export class PastTerminals {
   readonly #endedAt = new BoundedMap<string, number>(maxIds)
 

@@ -3,21 +3,21 @@ import { StringDecoder } from 'node:string_decoder'
 interface Frame {
   readonly sequence: number
   readonly data: string
-  /** Of the PTY; frames beyond 64 KiB of them never come. */
+  /** Bytes of the PTY. */
   readonly bytes: number
 }
 
-/** The output of one terminal, numbered from 0, as far as the server has not acknowledged it. Splits no character. */
+/** Unacknowledged output of one terminal, numbered from 0. Never splits a character. */
 export class Frames {
   readonly #decoder = new StringDecoder('utf8')
   #kept: Frame[] = []
   #count = 0
-  /** The last one that went out over the present link. */
+  /** Sequence of the last frame sent over the current link. */
   #sent = -1
-  /** Bytes of a character whose rest has not come yet. */
+  /** Bytes of an incomplete character. */
   #carried = 0
 
-  /** Of the last one, -1 for none. */
+  /** Sequence of the last frame; -1 without one. */
   get last(): number {
     return this.#count - 1
   }
@@ -29,12 +29,12 @@ export class Frames {
     )
   }
 
-  /** There is no more; what remains of a split character counts as one. */
+  /** Ends the output; the remainder of a split character becomes one frame. */
   finish(): void {
     this.#push(this.#decoder.end(), 0)
   }
 
-  /** The next to be sent. */
+  /** Next frame to send. */
   take(): Frame | undefined {
     const [first] = this.#kept
     if (first === undefined) return undefined
@@ -43,7 +43,7 @@ export class Frames {
     return frame
   }
 
-  /** The bytes that are kept no longer; what was not sent can't have been acknowledged. */
+  /** Drops acknowledged frames and returns their bytes; frames that were not sent cannot be acknowledged. */
   acknowledged(sequence: number): number {
     const upTo = Math.min(sequence, this.#sent)
     const isGone = (frame: Frame) => frame.sequence <= upTo
@@ -52,7 +52,7 @@ export class Frames {
     return gone.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** All that follows `after` is sent again; answers as `acknowledged`. */
+  /** Sends everything after `after` again; returns like `acknowledged`. */
   resume(after: number): number {
     this.#sent = Math.min(after, this.last)
     const freed = this.acknowledged(after)

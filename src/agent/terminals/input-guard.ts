@@ -9,18 +9,21 @@ import {
 import type { Payloads } from '../../core/protocol/messages.ts'
 import { inputKeyInfo, macText, type TypedInput } from '../../core/terminals/terminal.ts'
 
-/** `gap`: it is the server's, and something that the server sent before it has not come. */
+/** `gap`: the server's, but an earlier message of the server is missing. */
 type Judgement = 'next' | 'foreign' | 'again' | 'gap'
 
-/** Tells what the server typed, over the link of one TERMINAL_OPEN, from what anyone else did (contract §7). */
+/**
+ * Distinguishes input that the server sent over the link of one TERMINAL_OPEN from forged input (contract
+ * §7).
+ */
 export class InputGuard {
-  /** The agent's half, made for this message alone: no MAC of another holds here. */
+  /** The agent's half, created for this message only: no other MAC is valid here. */
   readonly publicKey: string
   readonly serverKey: string
   readonly #shared: Buffer
   #next = 0
 
-  /** `serverKey` is of the signed message. Throws where it is no key. */
+  /** `serverKey` is from the signed message. Throws if it is not a key. */
   constructor(sessionId: string, serverKey: string) {
     this.serverKey = serverKey
     const { publicKey, privateKey } = generateKeyPairSync('x25519')
@@ -40,7 +43,7 @@ export class InputGuard {
     const given = Buffer.from(mac, 'base64url')
     if (given.length !== due.length || !timingSafeEqual(given, due)) return 'foreign'
     if (counter < this.#next) return 'again'
-    // What is left out of a line changes its sense: `rm -r /tmp/x` without its end is another command.
+    // A gap changes the meaning of a line: `rm -r /tmp/x` without its end is another command.
     if (counter > this.#next) return 'gap'
     this.#next++
     return 'next'

@@ -7,16 +7,16 @@ import type { Machine } from '../processes/machine.ts'
 import { isOriginal, type Origin } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 
-/** What has to be ended of a terminal, whoever ends it. */
+/** Processes and cgroups of a terminal to clean up. */
 export interface Cleanup extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {
   readonly tree: Tree
-  /** Cgroups to remove when it is ended. */
+  /** Cgroups to remove when the tree has ended. */
   readonly groups: readonly string[]
 }
 
 const fileName = 'held.json'
 
-/** Written before the terminal begins, so that the next agent finds it whatever becomes of this one. */
+/** Written before the terminal begins, so that the next agent finds it in any case. */
 export function note(directory: string, cleanup: Cleanup): void {
   writeFileSync(join(directory, fileName), JSON.stringify(cleanup), { mode: 0o600 })
 }
@@ -66,7 +66,9 @@ function read(directory: string): Cleanup | null {
   }
 }
 
-/** Ends what terminals of an agent that was killed have left behind: their PTYs are gone, and not all heed that. */
+/**
+ * Ends processes left by terminals of a killed agent: their PTYs are closed, but some processes ignore that.
+ */
 export async function sweepTerminals(
   directory: string,
   { containment, machine, log }: { containment: Containment; machine: Machine; log: Log },
@@ -75,10 +77,10 @@ export async function sweepTerminals(
   const end = async (sessionId: string) => {
     const place = join(directory, sessionId)
     const cleanup = read(place)
-    // A copy names sessions of the agent that it was copied from.
+    // A copy lists sessions of the original agent.
     if (cleanup && cleanup.bootId === machine.bootId() && isOriginal(cleanup, place)) {
       const { remnants } = await containment.end(cleanup.tree)
-      log('INFO', 'ended what a session had left', { sessionId, remaining: remnants.length })
+      log('INFO', 'ended processes left by a session', { sessionId, remaining: remnants.length })
       removeGroups(cleanup)
     }
     rmSync(place, { recursive: true, force: true })
@@ -86,7 +88,7 @@ export async function sweepTerminals(
   const tryToEnd = (sessionId: string) =>
     end(sessionId).catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error)
-      log('WARN', 'could not end what a session had left', { sessionId, why })
+      log('WARN', 'could not end processes left by a session', { sessionId, why })
     })
   await Promise.all(readdirSync(directory).map(tryToEnd))
 }

@@ -4,18 +4,25 @@ import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
 import { allowsExec } from '../processes/mounts.ts'
 
-/** The build copies node-pty's native module here: what was compiled on this machine, and what node-pty ships. */
+/**
+ * Native modules of node-pty, copied here by the build: one compiled on this machine, and one shipped by
+ * node-pty.
+ */
 const compiled = 'dist/native/compiled.node'
 const shipped = `dist/native/${process.platform}-${process.arch}.node`
 
-/** Linux's O_TMPFILE. Node does not name it; O_DIRECTORY, which is a part of it, differs between machines. */
+/**
+ * Linux's O_TMPFILE, which Node does not define. It includes O_DIRECTORY, which differs between
+ * architectures.
+ */
 const nameless = 0o20000000 | constants.O_DIRECTORY
-/** Where a file without a name may lie until it is loaded: not all of these are there, or may hold programs. */
+/** Directories for the unnamed file; some may be missing or noexec. */
 const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
 
 /**
- * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
- * then, and try without a pause to write what the program does not read; neither can be turned off.
+ * The native part of node-pty, used directly. Its classes destroy the terminal 200 ms after the program's
+ * exit, even if output is unread. They also busy-loop while the program does not read its input. Neither can
+ * be turned off.
  */
 export interface Native {
   fork(
@@ -34,7 +41,7 @@ export interface Native {
   resize(fd: number, cols: number, rows: number, pixelWidth: number, pixelHeight: number): void
 }
 
-/** The native module of node-pty; `directory` is where a single file tries first to put it. */
+/** Loads node-pty's native module; a single file first tries to unpack it in `directory`. */
 export function loadNative(directory: string): Native {
   const path = nativePath(false)
   if (path === null) throw new Error(`this rsm was built without the native module of node-pty (${shipped})`)
@@ -44,7 +51,7 @@ export function loadNative(directory: string): Native {
   return loaded.exports as Native
 }
 
-/** Loads a module out of a single file: by a file that nobody can see, swap or forget to remove. */
+/** Loads a module of a single file through an unnamed file, which cannot be seen, swapped or left behind. */
 function loadNameless(bytes: Buffer, directory: string): unknown {
   const places = [directory, ...elsewhere]
   let failure = ''
@@ -65,15 +72,17 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
   throw new Error(lackOfPlace(places) ?? `the native module of node-pty cannot be loaded: ${failure}`)
 }
 
-/** Its path within the package; null where there is none for this machine. What is shipped does not run on musl. */
+/**
+ * Path within the package; null if there is none for this machine. The shipped module does not run on musl.
+ */
 function nativePath(isMusl: boolean): string | null {
   if (hasOwnFile(compiled)) return compiled
   return !isMusl && hasOwnFile(shipped) ? shipped : null
 }
 
 /**
- * Why no terminal can be opened on this host, as a sentence; null where one can. By what is on disk: the native module
- * is loaded with the first terminal, and by another process. A single file puts it into `directory` for a moment.
+ * Reason why this host cannot open terminals, as a sentence; null if it can. Checks files only, because
+ * another process loads the module with the first terminal. A single file unpacks it in `directory`.
  */
 export function lackOfTerminal(directory: string): string | null {
   const onMusl = isMusl()
@@ -84,7 +93,7 @@ export function lackOfTerminal(directory: string): string | null {
   return lackOfPlace(placesOf(path, directory))
 }
 
-/** Whether this program is linked to musl, which the prebuilt module does not run on. */
+/** Whether this program is linked to musl, which the shipped module does not run on. */
 function isMusl(): boolean {
   try {
     return readFileSync('/proc/self/maps', 'latin1').includes('/ld-musl-')
@@ -93,11 +102,11 @@ function isMusl(): boolean {
   }
 }
 
-/** Where the native module at `path` may be loaded from; a single file tries `directory` first. */
+/** Directories to load the native module at `path` from; a single file tries `directory` first. */
 export const placesOf = (path: string, directory: string): string[] =>
   isSingleFile ? [directory, ...elsewhere] : [dirname(ownPath(path))]
 
-/** Why none of these directories can hold the native module, as a sentence; null if one can. */
+/** Reason why none of these directories can hold the native module, as a sentence; null if one can. */
 export function lackOfPlace(places: readonly string[], isWritten = isSingleFile): string | null {
   const takes = (place: string) => {
     try {

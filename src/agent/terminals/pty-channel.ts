@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
-/** Descriptor on which the process that holds PTYs finds its socket to the agent. */
+/** Descriptor of the PTY process for its socket to the agent. */
 export const agentDescriptor = 3
 
-/** Bytes of the lengths that a frame begins with: of all that follows, and of its part in JSON. */
+/** Bytes of a frame's header: the total length, and the length of its JSON part. */
 const lengthsSize = 8
 
 export interface PtyRequest {
@@ -16,35 +16,35 @@ export interface PtyRequest {
   readonly uid: number
 }
 
-/** Messages of the agent to the process that holds its PTYs; `id` is the terminal's. */
+/** Messages from the agent to the PTY process; `id` is the terminal's. */
 export type ToPtys = { readonly id: string } & (
   | { readonly to: 'open'; readonly request: PtyRequest }
   | { readonly to: 'write'; readonly bytes: Uint8Array }
   | { readonly to: 'resize'; readonly cols: number; readonly rows: number }
-  /** Number of bytes of output that were taken: as many may follow. */
+  /** Bytes of output that were consumed: as many may follow. */
   | { readonly to: 'credit'; readonly count: number }
   | { readonly to: 'hangUp' }
 )
 
-/** Messages of that process to the agent. */
+/** Messages from the PTY process to the agent. */
 export type FromPtys = { readonly id: string } & (
   | { readonly is: 'opened'; readonly pid: number }
   | { readonly is: 'refused'; readonly reason: string }
   | { readonly is: 'output'; readonly bytes: Uint8Array }
-  /** Number of bytes of input that were dropped: the program has not read for too long. */
+  /** Bytes of input dropped because the program has not read for too long. */
   | { readonly is: 'dropped'; readonly count: number }
-  /** After all output; `signal` by its number, 0 for none. */
+  /** After all output; `signal` is a number, 0 for none. */
   | { readonly is: 'exited'; readonly exitCode: number; readonly signal: number }
 )
 
-/** What goes over a channel: plain values, and bytes that are passed on as they are. */
+/** A message: plain values, and bytes that are passed on unchanged. */
 interface Sendable {
-  /** Of a terminal. */
+  /** The terminal's id. */
   readonly id: string
   readonly bytes?: Uint8Array
 }
 
-/** One end of the socket between an agent and the process that holds its PTYs. */
+/** One end of the socket between an agent and its PTY process. */
 export class PtyChannel<Out extends Sendable, In extends Sendable> {
   readonly #socket: Socket
   #pieces: Buffer[] = []
@@ -53,7 +53,7 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
   constructor(socket: Socket, onMessage: (message: In) => void) {
     this.#socket = socket
     socket.on('data', (piece: Buffer) => this.#receive(piece, onMessage))
-    // Whoever has died says so by its end.
+    // The `close` event reports a dead peer.
     socket.on('error', () => undefined)
   }
 

@@ -4,28 +4,31 @@ import { ownProcess } from '../processes/own-process.ts'
 import { searchPath } from '../processes/search-path.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type PtyRequest, type ToPtys } from './pty-channel.ts'
 
-/** Milliseconds for which the process waits for another terminal: starting it takes longer than all else of an opening. */
+/**
+ * Milliseconds for which the idle process is kept, because starting it is the slowest part of opening a
+ * terminal.
+ */
 const idleFor = 30_000
 
-/** What becomes of one PTY. */
+/** Events of one PTY. */
 export interface PtyEvents {
   opened(pid: number): void
-  /** It was never opened, or what held it is gone: nothing follows. */
+  /** It was never opened, or its process died: no more events follow. */
   failed(reason: string): void
   output(bytes: Uint8Array): void
   dropped(bytes: number): void
-  /** After all output; nothing follows. `signal` by its number, 0 for none. */
+  /** After all output; the last event. `signal` is a number, 0 for none. */
   exited(exitCode: number, signal: number): void
 }
 
-/** The agent's end of the process that holds the PTYs; that one runs only while there are any, and a little longer. */
+/** The agent's side of the PTY process, which runs while there are PTYs, and briefly after. */
 export class PtyHost {
   readonly #ptys = new Map<string, PtyEvents>()
   #channel: PtyChannel<ToPtys, FromPtys> | null = null
   #idle: NodeJS.Timeout | undefined
   readonly #directory: string
 
-  /** In `directory` the native module may come to lie for a moment, without a name. */
+  /** The native module may be unpacked in `directory`, as an unnamed file. */
   constructor(directory: string) {
     this.#directory = directory
   }
@@ -45,7 +48,7 @@ export class PtyHost {
     this.#send({ id, to: 'resize', cols, rows })
   }
 
-  /** So many bytes of its output are not wanted any more, and as many may follow. */
+  /** Confirms consumed output bytes: as many may follow. */
   credit(id: string, bytes: number): void {
     this.#send({ id, to: 'credit', count: bytes })
   }
@@ -54,7 +57,7 @@ export class PtyHost {
     this.#send({ id, to: 'hangUp' })
   }
 
-  /** Ends the process; the kernel hangs up what terminals there are. */
+  /** Ends the process; the kernel hangs up its terminals. */
   stop(): void {
     clearTimeout(this.#idle)
     this.#channel?.close()
@@ -65,7 +68,10 @@ export class PtyHost {
     if (this.#ptys.has(message.id)) this.#channel?.send(message)
   }
 
-  /** A session of processes of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its terminals ended. */
+  /**
+   * Runs in its own session, so that Ctrl-C at the agent's terminal does not end it before the agent has
+   * closed its terminals.
+   */
   #start(): PtyChannel<ToPtys, FromPtys> {
     const { file, argv } = ownProcess('__pty', this.#directory)
     const child = spawn(file, argv, {
@@ -78,7 +84,7 @@ export class PtyHost {
       this.#receive(message),
     )
     child.on('error', (error) => this.#lost(channel, error.message))
-    // After all that it has said, which `exit` would not wait for.
+    // `close`, not `exit`, because only then all its messages have been read.
     child.on('close', (code, signal) => this.#lost(channel, `it ended with ${signal ?? code}`))
     return channel
   }

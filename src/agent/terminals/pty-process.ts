@@ -3,7 +3,7 @@ import { loadNative, type Native } from './native.ts'
 import { Pty } from './pty.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type ToPtys } from './pty-channel.ts'
 
-/** The terminals of this process; `send` tells the agent. */
+/** Terminals of this process; `send` sends to the agent. */
 class Terminals {
   readonly #ptys = new Map<string, Pty>()
   readonly #directory: string
@@ -46,9 +46,9 @@ class Terminals {
 }
 
 /**
- * Holds the PTYs of an agent's terminals while there are any. In a process of its own, as node-pty leaves them open to
- * whatever the agent starts: a script could read and type in every terminal of its host. It ends with the agent, and
- * with it each terminal, which the kernel then hangs up. `directory` may hold the native module for a moment.
+ * Serves the PTYs of an agent. A separate process, because node-pty leaks their descriptors into other
+ * children: a script could read and type in every terminal of its host. It ends with the agent; the kernel
+ * then hangs up its terminals. The native module may be unpacked in `directory`.
  */
 export function serveTerminals(directory: string): void {
   process.title = 'rsm agent terminals'

@@ -3,27 +3,30 @@ import { ReadStream } from 'node:tty'
 import type { Native } from './native.ts'
 import type { PtyRequest } from './pty-channel.ts'
 
-/** Output that may be on its way, bytes: beyond, the program waits (design "Flow control"). */
+/** Bytes of unacknowledged output; beyond, the program is paused (design "Flow control"). */
 const window = 256 * 1024
-/** Milliseconds in which further output waits for more of it, and the bytes that wait no longer. */
+/** Milliseconds to wait for more output, and the size at which it is sent anyway. */
 const coalesce = 4
 const fullChunk = 64 * 1024
-/** So many pieces of so few bytes leave at once within that time: echoes of keys, lines that are edited. */
+/**
+ * Small pieces sent at once within that time: echoes of keys, edited lines. Number, and bytes of each at
+ * most.
+ */
 const maxSmall = 16
 const smallPiece = 512
-/** What a terminal holds is far less (12 KiB): what is read beyond this after the exit was written after it. */
+/** Bytes. The kernel buffers far less (12 KiB), so anything beyond was written after the exit. */
 const maxAfterExit = 64 * 1024
-/** Input that the program has not read yet, bytes: a large paste fits. */
+/** Bytes of input that the program has not read yet: a large paste fits. */
 const maxInput = 4 * 1024 * 1024
-/** Milliseconds after which a terminal is tried again that took no more input. */
+/** Milliseconds before a retry when the terminal accepts no more input. */
 const firstRetry = 1
 const longestRetry = 20
 
 interface PtyEvents {
   output(bytes: Buffer): void
-  /** So many bytes of input were dropped: nobody reads them. */
+  /** Bytes of input that were dropped, because the program does not read. */
   dropped(bytes: number): void
-  /** Once, after all output. `signal` by its number, 0 for none. */
+  /** Once, after all output. `signal` is a number, 0 for none. */
   exited(exitCode: number, signal: number): void
 }
 
@@ -31,25 +34,28 @@ function isWouldBlock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN'
 }
 
-/** Ctrl-C or Ctrl-\, typed alone. */
+/** A lone Ctrl-C or Ctrl-\. */
 const isInterrupt = (bytes: Uint8Array): boolean =>
   bytes.length === 1 && (bytes[0] === 0x03 || bytes[0] === 0x1c)
 
-/** A program on a terminal of its own, the leader of a session of processes. To be used in a process that starts no other programs: they would inherit the terminal. */
+/**
+ * A program on its own terminal, leading its own session. Use it in a process that starts no other programs,
+ * because they would inherit the terminal.
+ */
 export class Pty {
   readonly pid: number
   readonly #native: Native
   readonly #events: PtyEvents
   readonly #master: ReadStream
   readonly #fd: number
-  /** Held open, so that the end of the program is no hang-up of the terminal before all was read. */
+  /** Kept open, so that the program's exit does not hang up the terminal before all output is read. */
   readonly #slave: number
   #isClosed = false
   #unacknowledged = 0
   #pending: Buffer[] = []
   #pendingBytes = 0
   #coalescing: NodeJS.Timeout | null = null
-  /** Small pieces that have left at once in its time. */
+  /** Small pieces already sent within the current interval. */
   #small = 0
   #input: Uint8Array[] = []
   #inputBytes = 0
@@ -58,7 +64,7 @@ export class Pty {
   #retry: NodeJS.Timeout | null = null
   #retryAfter = firstRetry
 
-  /** Throws when the system refuses (EAGAIN, no PTY left). */
+  /** Throws if the system refuses (EAGAIN, no PTY left). */
   constructor(native: Native, { argv, env, cwd, cols, rows, uid }: PtyRequest, events: PtyEvents) {
     this.#native = native
     this.#events = events
@@ -91,7 +97,8 @@ export class Pty {
     if (this.#isClosed) return
     this.#isFull ||= this.#inputBytes + bytes.length > maxInput
     if (this.#isFull) {
-      // As a terminal does, it drops what waits before it: the program would never be told to stop.
+      // Like a terminal, discard pending input before an interrupt: otherwise it would never reach the
+      // program.
       if (!isInterrupt(bytes)) return this.#events.dropped(bytes.length)
       this.#events.dropped(this.#inputBytes)
       this.#input = []
@@ -106,14 +113,14 @@ export class Pty {
     if (!this.#isClosed) this.#native.resize(this.#fd, cols, rows, 0, 0)
   }
 
-  /** So many bytes of output are not wanted any more. */
+  /** Confirms consumed output bytes. */
   credit(bytes: number): void {
     this.#unacknowledged -= bytes
     if (!this.#isClosed && this.#master.isPaused() && this.#unacknowledged <= window / 2)
       this.#master.resume()
   }
 
-  /** Closes the terminal: the kernel sends HUP to the leader and to what is in the foreground. */
+  /** Closes the terminal: the kernel sends HUP to the leader and the foreground processes. */
   hangUp(): void {
     if (this.#isClosed) return
     this.#flush()
@@ -127,7 +134,7 @@ export class Pty {
     this.#pendingBytes += bytes.length
     const isSmall = this.#pendingBytes <= smallPiece && this.#small < maxSmall
     if (isSmall) this.#small++
-    // A flood leaves in large pieces: each costs all who pass it on the same, however short it is.
+    // Send floods in large pieces, because each piece costs every hop the same, however short.
     if (isSmall || this.#coalescing === null || this.#pendingBytes >= fullChunk) this.#flush()
     this.#coalescing ??= setTimeout(() => this.#coalesced(), coalesce)
   }
@@ -148,7 +155,7 @@ export class Pty {
     this.#events.output(bytes)
   }
 
-  /** As much as the terminal takes. */
+  /** Writes as much as the terminal accepts. */
   #feed(): void {
     this.#retry = null
     try {
@@ -166,7 +173,7 @@ export class Pty {
         this.#retryAfter = Math.min(this.#retryAfter * 2, longestRetry)
         return
       }
-      // Nobody is there who could read it.
+      // No process is left to read it.
       this.#input = []
       this.#inputBytes = 0
     }
@@ -178,10 +185,10 @@ export class Pty {
     this.#events.exited(exitCode, signal)
   }
 
-  /** What the program has written before its exit, paused or not: the kernel holds no more than a few KiB of it. */
+  /** Reads the output before the exit, even when paused: the kernel buffers only a few KiB. */
   #readRest(): void {
     this.#master.pause()
-    // What the stream has read already comes as `data`.
+    // Data that the stream has read already arrives as `data`.
     while (this.#master.read() !== null);
     const rest = Buffer.allocUnsafe(maxAfterExit)
     let length = 0
@@ -192,7 +199,7 @@ export class Pty {
         length += read
       }
     } catch {
-      // EAGAIN: that was all. EIO: somebody has hung up this terminal.
+      // EAGAIN: no more output. EIO: the terminal was hung up.
     }
     if (length > 0) this.#take(rest.subarray(0, length))
   }

@@ -13,9 +13,9 @@ import { quoted } from '../processes/own-process.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
 import { findInPath, isExecutable, searchPath } from '../processes/search-path.ts'
 
-/** The shells that take `-l` for "as at a login". */
+/** Shells that accept `-l` for a login shell. */
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
-/** What accounts have for a shell that nobody is to log in to. */
+/** Shells of accounts without a login. */
 const noShells = new Set(['nologin', 'false'])
 /** Fallbacks for a TERM that is missing, or unknown to the host; the first known one is used. */
 const fallbackTerms = ['xterm-256color', 'xterm'] as const
@@ -40,23 +40,23 @@ umask 022
 ${usualAttributes()}
 exec "$@"`
 
-/** In a box: enters the home directory as the terminal's user. */
+/** In a sandbox: enters the home directory as the terminal's user. */
 const enterHome = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
 type LoginOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
-/** Whom a terminal runs as, with which shell, and where. */
+/** User, shell and directory of a terminal. */
 interface Login {
   readonly account: Account
   readonly shell: string
-  /** Where it begins. */
+  /** Directory it starts in. */
   readonly home: string
   readonly term: string
-  /** A line for the user where `term` is not the client's; empty otherwise. */
+  /** A line for the user if `term` is not the client's; empty otherwise. */
   readonly notice: string
 }
 
-/** @throws RsmError with why this terminal can't be opened here. */
+/** @throws RsmError with the reason why this terminal cannot be opened. */
 export async function login(open: TerminalOpen, options: LoginOptions): Promise<Login> {
   const { own, runAs, sandbox } = options
   const user = open.runAs ?? runAs
@@ -89,7 +89,7 @@ async function chooseTerm(
   const [fallback] = fallbackTerms
   const term = asked !== undefined && termPattern.test(asked) ? asked : fallback
   const places = [join(home, '.terminfo'), ...terminfoPlaces]
-  // Programs need no entry for it: it says that there is no terminal to control.
+  // Programs need no entry for `dumb`, a terminal without controls.
   if (term === 'dumb' || (await isKnown(term, places))) return { term, notice: '' }
   for (const other of fallbackTerms)
     if (await isKnown(other, places))
@@ -97,21 +97,21 @@ async function chooseTerm(
         term: other,
         notice: `rsm: this host has no terminfo entry for TERM=${term}; using ${other}`,
       }
-  // Without terminfo on the host, its programs need no entry.
+  // On a host without terminfo, programs need no entry.
   return { term, notice: '' }
 }
 
-/** node-pty would say nothing of a program that is missing: it would exit with 1. */
+/** node-pty does not report a missing program: it would exit with 1. */
 function findShell(asked: string | undefined, account: Account): string {
   const name = asked ?? account.shell
   const path = isAbsolute(name) ? name : name.includes('/') ? undefined : findInPath(name)
   if (path === undefined || !existsSync(path))
     throw new RsmError('not_found', `there is no shell ${name} on this host`)
-  if (!isExecutable(path)) throw new RsmError('not_found', `${name} is not a program of this host`)
+  if (!isExecutable(path)) throw new RsmError('not_found', `${name} is not a program on this host`)
   if (asked === undefined && noShells.has(basename(path)))
     throw new RsmError(
       'not_found',
-      `the login shell of ${account.name} is ${path}: name another, as --shell bash`,
+      `the login shell of ${account.name} is ${path}: choose another, such as --shell bash`,
     )
   return path
 }
@@ -138,11 +138,11 @@ function environment(
 
 interface Command {
   readonly words: readonly string[]
-  /** The text of a script that is run by it. */
+  /** Text of its script file, if it needs one. */
   readonly script: string | null
 }
 
-/** A command is run from a file as scripts are: arguments are seen by all users of a host. */
+/** Runs a command from a file, like scripts, because all users of a host can see arguments. */
 function command(
   open: TerminalOpen,
   { account, shell, home }: Login,
@@ -167,7 +167,7 @@ interface Place {
   readonly sandbox: Sandbox
 }
 
-/** How the program of a terminal is started, and the file of its script written; `groups` are cgroups that it has to enter. */
+/** Start of a terminal's program, after writing its script file; `groups` are cgroups it must enter. */
 export function prepareShell(
   open: TerminalOpen,
   user: Login,

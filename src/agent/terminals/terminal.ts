@@ -17,7 +17,7 @@ import { type Cleanup, note, removeGroups } from './leftovers.ts'
 import type { PtyHost } from './pty-host.ts'
 import { login, prepareShell } from './shell.ts'
 
-/** What terminals need of the agent; `directory` holds a folder for each. */
+/** Dependencies of terminals; `directory` has a folder for each. */
 export interface TerminalOptions
   extends Pick<
     RunnerOptions,
@@ -37,44 +37,43 @@ export interface TerminalOptions
 }
 
 interface TerminalEvents {
-  /** Its program runs. */
   opened(): void
   /** There is something to send. */
   changed(): void
-  /** Input that no program reads has found no place. */
+  /** Input was dropped, because the program does not read. */
   dropped(): void
-  /** All of its processes are gone, and all output is known. */
+  /** All of its processes have ended, and all output is known. */
   ended(): void
 }
 
 type End = Omit<TerminalClosed, 'sessionId'>
 
-/** How a program ended: by a signal counts as shells have it, as 128 and its number. */
+/** Result of a program; a signal counts as 128 plus its number, as in shells. */
 function endOf(exitCode: number, signal: number): End {
   const [name = null] = Object.entries(constants.signals).find(([, number]) => number === signal) ?? []
   return { exitCode: signal > 0 ? 128 + signal : exitCode, signal: signal > 0 ? name : null, reason: null }
 }
 
-/** One terminal: a shell on a PTY, all its processes, and its output until the server has it. */
+/** A terminal: a shell on a PTY, all its processes, and its output until the server has it. */
 export class Terminal {
   readonly sessionId: string
   readonly frames: Frames = new Frames()
-  /** Whether the present link has shown by a signed TERMINAL_OPEN that it may type here. */
+  /** Whether the current link may type here, after its signed TERMINAL_OPEN. */
   isAttached = false
-  /** Whether its program runs, or has run. */
+  /** Whether its program runs or has run. */
   isOpen = false
   /** Set when it has ended. */
   closed: TerminalClosed | null = null
   isCloseSent = false
-  /** Of the present link's TERMINAL_OPEN; null where that had no key, as those of older servers. */
+  /** Guard of the current link's TERMINAL_OPEN; null without a key, as from older servers. */
   guard: InputGuard | null = null
-  /** Cancels the wait for a link, or for the end to be forgotten. */
+  /** Cancels the wait for a link, or for the deletion of an ended terminal. */
   cancelTimer: () => void = () => {}
-  /** The input that it was given. */
+  /** Counts received input. */
   readonly typed: TypedCounter = new TypedCounter()
-  /** Of input that found no place. */
+  /** Throttles reports of dropped input. */
   readonly drops: Burst = new Burst()
-  /** Of input that the server did not send. */
+  /** Throttles reports of input that the server did not send. */
   readonly refusals: Burst = new Burst()
   readonly #options: TerminalOptions
   readonly #events: TerminalEvents
@@ -82,10 +81,10 @@ export class Terminal {
   #cleanup: Cleanup | null = null
   #ending = false
   #size: { cols: number; rows: number }
-  /** Settles when no more output comes. */
+  /** Resolves after the last output. */
   readonly #gone: Promise<void>
   #isGone: () => void = () => {}
-  /** Why it ends, where its program did not end by itself. */
+  /** Reason for its end, if its program did not end on its own. */
   #reason: string | null = null
 
   constructor({ sessionId, cols, rows }: TerminalOpen, options: TerminalOptions, events: TerminalEvents) {
@@ -99,7 +98,7 @@ export class Terminal {
     })
   }
 
-  /** Never rejects: what can't be opened is closed, and says why. */
+  /** Never rejects: on failure it closes, with a reason. */
   async open(request: TerminalOpen): Promise<void> {
     const { host } = this.#options
     const { sessionId } = this
@@ -130,7 +129,7 @@ export class Terminal {
   }
 
   write(data: string): void {
-    // A channel has no frame for no bytes.
+    // The channel cannot send empty bytes.
     if (data !== '' && this.isOpen && this.#reason === null) this.#options.host.write(this.sessionId, data)
   }
 
@@ -144,21 +143,21 @@ export class Terminal {
     this.#credit(this.frames.acknowledged(sequence))
   }
 
-  /** Present links send all that follows `after` again. */
+  /** Attaches to the current link and sends everything after `after` again. */
   attach(after: number): void {
     this.isAttached = true
     this.isCloseSent = false
     this.#credit(this.frames.resume(after))
   }
 
-  /** The next of its output, while there is any. */
+  /** The next output, or null. */
   next(): TerminalOutput | null {
     const frame = this.isAttached ? this.frames.take() : undefined
-    // With its text last, which the server passes on as it comes (wire-text.ts).
+    // Keep the text last: the server passes it on unchanged (wire-text.ts).
     return frame ? { sessionId: this.sessionId, sequence: frame.sequence, data: frame.data } : null
   }
 
-  /** Hangs up, and ends all of its processes: HUP, TERM, 5 s, KILL. */
+  /** Hangs up and ends all of its processes: HUP, TERM, 5 s, KILL. */
   end(reason: string): void {
     if (this.closed || this.#ending || this.#reason !== null) return
     this.#reason = reason
@@ -180,7 +179,7 @@ export class Terminal {
     const origin = originOf(this.#directory, machine)
     const cgroup = containment.create(this.sessionId)
     const tree = { mark: tag, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
-    // Before anything else is made: what fails then leaves no group behind.
+    // Set before creating more, so that a failure leaves no cgroup behind.
     this.#cleanup = { ...origin, tree, groups: [cgroup ?? []].flat() }
     const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses(sandbox))
     const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
@@ -207,7 +206,7 @@ export class Terminal {
     void this.#ended(end)
   }
 
-  /** Once its program has ended, or is to: what it left in the background ends too. */
+  /** Ends its background processes, once its program has ended or must end. */
   async #ended(end: End): Promise<void> {
     if (this.#ending) return
     this.#ending = true
@@ -227,7 +226,8 @@ export class Terminal {
   async #endTree(): Promise<readonly Remnant[]> {
     if (this.#cleanup === null) return []
     const { tree } = this.#cleanup
-    // Nothing leaves its cgroup but by being given to another: to look at all processes for it would take longer than the end.
+    // Processes leave a cgroup only if moved. A scan of all processes for those would take longer than ending
+    // the terminal.
     if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
     return (await this.#options.containment.end(tree)).remnants
   }
@@ -246,13 +246,13 @@ export class Terminal {
     this.#events.ended()
   }
 
-  /** A disk that takes nothing must not keep the end from being told. */
+  /** A failing disk must not keep the end from being reported. */
   #clear(remove: () => void): void {
     try {
       remove()
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
-      this.#options.log('WARN', 'could not clear up after a terminal', { sessionId: this.sessionId, why })
+      this.#options.log('WARN', 'could not clean up after a terminal', { sessionId: this.sessionId, why })
     }
   }
 }

@@ -4,29 +4,28 @@ import type { RunnerOptions } from '../executions/runner-options.ts'
 import { PastTerminals, Undecided } from './admission.ts'
 import type { Terminal, TerminalOptions } from './terminal.ts'
 
-/** Terminals at once. */
 const maxTerminals = 64
-/** Milliseconds for which a terminal waits for a link that takes it up: the server waits for 60 s. */
+/** Milliseconds that a terminal waits for a link to resume it; the server waits 60 s. */
 const longestAbsence = 75_000
-/** Milliseconds for which the end of a terminal is told over every new link. */
+/** Milliseconds for which the end of a terminal is reported over each new link. */
 const endKept = 60_000
 
-/** What a row of input is called that an older server has not counted. */
+/** Placeholder for the input id of older servers, which do not count input. */
 const unnumbered = '-'
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
-/** The way to the server while it stands. */
+/** Sends messages over the current link. */
 export interface TerminalSending {
   send<T extends Outgoing>(type: T, payload: Payloads[T]): void
-  /** False while too much waits in the socket; `Terminals.sendRound` is called when there is room again. */
+  /** False while the socket is full; `Terminals.sendRound` is called when it has room again. */
   hasRoom(): boolean
 }
 
 export interface TerminalsOptions
   extends Omit<TerminalOptions, 'host'>,
     Pick<RunnerOptions, 'clock' | 'verify' | 'distrusted' | 'hearServerTime'> {
-  /** Why there is no terminal here, null where there is. */
+  /** Reason why there are no terminals here; null if there are. */
   readonly lack: string | null
 }
 
@@ -35,7 +34,7 @@ interface TerminalsEvents {
   counted(): void
 }
 
-/** Loads modules that an agent without terminals does not carry. */
+/** Loads modules on demand, to save memory in agents without terminals. */
 async function loadTerminals(directory: string) {
   const [{ Terminal }, { InputGuard }, { PtyHost }] = await Promise.all([
     import('./terminal.ts'),
@@ -48,7 +47,10 @@ async function loadTerminals(directory: string) {
 }
 type Loaded = Awaited<ReturnType<typeof loadTerminals>>
 
-/** The terminals of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
+/**
+ * Terminals of this host. Only a server with a valid signature opens, resumes or types into them (contract
+ * §6, §7).
+ */
 export class Terminals {
   readonly #options: TerminalsOptions
   readonly #terminals = new Map<string, Terminal>()
@@ -68,22 +70,22 @@ export class Terminals {
     this.#events = events
   }
 
-  /** Whether this host opens any. */
+  /** Whether this host can open terminals. */
   get isAvailable(): boolean {
     return this.#options.lack === null
   }
 
-  /** Those that run. */
+  /** Number of open terminals. */
   get size(): number {
     return [...this.#terminals.values()].filter(({ closed }) => closed === null).length
   }
 
-  /** Whether none runs, and no end waits to be told. */
+  /** Whether no terminal is open and all ends are reported. */
   get isIdle(): boolean {
     return [...this.#terminals.values()].every(({ isCloseSent }) => isCloseSent)
   }
 
-  /** A link stands: names all terminals; each waits for its TERMINAL_OPEN. */
+  /** A new link: lists all terminals; each waits for its TERMINAL_OPEN. */
   begin(sending: TerminalSending): NonNullable<AgentHello['terminals']> {
     this.#sending = sending
     return [...this.#terminals.values()].map(({ sessionId, frames }) => ({
@@ -92,7 +94,7 @@ export class Terminals {
     }))
   }
 
-  /** The link is gone. */
+  /** The link is down. */
   end(): void {
     this.#sending = null
     for (const terminal of this.#terminals.values()) {
@@ -102,15 +104,15 @@ export class Terminals {
     }
   }
 
-  /** Never rejects: what can't be opened is refused, and says why. */
+  /** Never rejects: on failure it refuses, with a reason. */
   async open(request: TerminalOpen): Promise<void> {
     this.#undecided.begin(request)
     try {
       await this.#decide(request)
     } catch (error) {
-      // Its modules may be gone: the agent was replaced in place by another version.
+      // Its modules may be missing if another version replaced the agent in place.
       const why = error instanceof Error ? error.message : String(error)
-      this.#options.log('ERROR', 'a terminal could not be opened', { sessionId: request.sessionId, why })
+      this.#options.log('ERROR', 'could not open a terminal', { sessionId: request.sessionId, why })
       this.#refuse(request.sessionId, `the agent of this host cannot open a terminal: ${why}`)
     } finally {
       this.#undecided.end(request)
@@ -120,15 +122,15 @@ export class Terminals {
   async #decide(request: TerminalOpen, isTimeKnown = false): Promise<void> {
     const { lack, verify, distrusted, hearServerTime } = this.#options
     const { sessionId } = request
-    if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
-    // Before anything is judged: from then on nothing comes between that and what follows from it.
+    if (lack !== null) return this.#refuse(sessionId, `this agent cannot open terminals: ${lack}`)
+    // Load first, so that nothing comes between the checks and their consequences.
     if (this.#loaded === null) {
       const loaded = await loadTerminals(this.#options.directory)
       this.#loaded ??= loaded
     }
     const doubt = verify('TERMINAL_OPEN', request)
     if (doubt !== null) {
-      // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
+      // As for scripts: the server's clock may have changed since its last answer (reliability F13).
       if (doubt.isTooOld && !isTimeKnown) {
         this.#undecided.startInputQueue(sessionId)
         if (await hearServerTime()) return this.#decide(request, true)
@@ -141,11 +143,11 @@ export class Terminals {
     if (known) return this.#takeUp(known, request, this.#loaded)
     this.#undecided.takeInput(sessionId)
     if (request.after !== undefined)
-      return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
+      return this.#refuse(sessionId, 'the session is gone: the agent of this host has restarted since')
     if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
-    if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is being stopped')
+    if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is stopping')
     if (this.size >= maxTerminals)
-      return this.#refuse(sessionId, `this host has ${maxTerminals} sessions open already, its most`)
+      return this.#refuse(sessionId, `this host already has ${maxTerminals} open sessions, the limit`)
     return this.#begin(request, this.#loaded)
   }
 
@@ -154,11 +156,11 @@ export class Terminals {
     const terminal = this.#terminals.get(sessionId)
     if (terminal?.isAttached) return this.#typed(terminal, input)
     if (this.#undecided.queueInput(input)) return
-    // Who has not shown over this link to be the server must not type into a shell that lives.
+    // A link that has not proven to be the server's must not type into a live shell.
     if (terminal && terminal.closed === null)
       this.#options.distrusted(
         `TERMINAL_INPUT ${sessionId}`,
-        'signature missing: this link has not taken the session up',
+        'signature missing: this link has not resumed the session',
       )
   }
 
@@ -175,7 +177,7 @@ export class Terminals {
     else this.#endAtGap(terminal, 'TERMINAL_INPUT')
   }
 
-  /** Whether the server sent this and nothing before it is missing; what it did not send is dropped, and told of. */
+  /** Whether the server sent this and nothing before it is missing; other input is dropped and reported. */
   #isMeant<T extends TypedInput>(terminal: Terminal, type: T, payload: Payloads[T]): boolean {
     const { guard, sessionId } = terminal
     if (guard === null || terminal.closed !== null) return true
@@ -189,8 +191,8 @@ export class Terminals {
     }
     const reason =
       judgement === 'again'
-        ? 'signature is of input that has come before'
-        : 'signature missing or not of the server'
+        ? 'signature is of input received before'
+        : 'signature missing or not from the server'
     if (terminal.refusals.begins(clock.monotonic())) {
       distrusted(what, reason)
       this.#sending?.send('ERROR', { code: 403, message: `${reason} (${what})`, refId: null, sessionId })
@@ -200,7 +202,7 @@ export class Terminals {
 
   #endAtGap(terminal: Terminal, type: TypedInput): void {
     const reason =
-      'signature holds, but what was typed before never came: something between server and host drops input'
+      'signature is valid, but earlier input is missing: something between server and host drops it'
     this.#options.distrusted(`${type} ${terminal.sessionId}`, reason)
     terminal.end(reason)
   }
@@ -213,21 +215,24 @@ export class Terminals {
   close({ sessionId }: Payloads['TERMINAL_CLOSE']): void {
     const terminal = this.#terminals.get(sessionId)
     if (terminal?.closed && terminal.isCloseSent) return this.#forget(terminal)
-    // Whoever asks for the end need not show who it is, and hears of it.
+    // Closing requires no signature, and its sender gets the result.
     if (terminal && !terminal.isAttached) terminal.attach(terminal.frames.last)
     terminal?.end('the session was closed')
-    // One that is being decided is over before it has begun.
+    // A terminal still being checked ends before it begins.
     if (!terminal && this.#undecided.asksFor(sessionId)) this.#remember(sessionId)
   }
 
-  /** One frame of each terminal that has some, so that none of them waits for another's flood; whether there was any. */
+  /**
+   * Sends one frame of each terminal, so that a flood does not delay others; false if there was nothing to
+   * send.
+   */
   sendRound(): boolean {
     let wasSent = false
     for (const terminal of this.#terminals.values()) if (this.#sendNext(terminal)) wasSent = true
     return wasSent
   }
 
-  /** Ends all terminals; settles when their processes are gone. */
+  /** Ends all terminals; resolves when their processes have ended. */
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const terminal of this.#terminals.values()) terminal.end('the agent of this host was stopped')
@@ -279,7 +284,7 @@ export class Terminals {
 
   #takeUp(terminal: Terminal, request: TerminalOpen, { guardOf }: Loaded): void {
     const { sessionId, cols, rows, after = -1 } = request
-    // One that comes again over its link, which anyone can repeat, begins no counter anew.
+    // A repeated request over the same link, which an attacker can replay, must not reset the counter.
     if (!terminal.isAttached || terminal.guard?.serverKey !== request.inputKey)
       terminal.guard = guardOf(request)
     terminal.attach(after)
@@ -294,8 +299,8 @@ export class Terminals {
 
   #dropped({ sessionId, isAttached, drops }: Terminal): void {
     if (!drops.begins(this.#options.clock.monotonic())) return
-    const message = `session ${sessionId}: its program reads no input, and what is typed is dropped`
-    this.#options.log('WARN', 'input is dropped: its program reads none', { sessionId })
+    const message = `session ${sessionId}: its program does not read; input is dropped`
+    this.#options.log('WARN', 'input is dropped: the program does not read', { sessionId })
     if (isAttached) this.#sending?.send('ERROR', { code: 413, message, refId: null, sessionId })
   }
 
@@ -315,9 +320,9 @@ export class Terminals {
     return output !== null
   }
 
-  /** Ends a terminal that no link takes up again. */
+  /** Ends a terminal that no link resumes. */
   #awaitLink(terminal: Terminal): void {
-    this.#after(terminal, longestAbsence, () => terminal.end('the server did not come back to the session'))
+    this.#after(terminal, longestAbsence, () => terminal.end('the server did not resume the session'))
   }
 
   #ended(terminal: Terminal): void {

@@ -52,7 +52,7 @@ test('F20 an agent that is killed leaves no shell behind, and the next one ends 
   t.deepEqual(alive(), [])
   t.deepEqual(server.hellos[1]?.terminals, [])
   await session.open({ after: 0 })
-  t.is((await session.ended()).reason, 'the session is gone: the agent of this host has ended since')
+  t.is((await session.ended()).reason, 'the session is gone: the agent of this host has restarted since')
   t.deepEqual(readdirSync(join(dataDir, 'terminals')), [])
   const again = await new LiveTerminal(server, agentId).open()
   again.type('exit 5\n')

@@ -71,7 +71,7 @@ test('input that nobody reads is bounded, and its server is told once', async (t
   t.deepEqual(server.errors, [
     {
       code: 413,
-      message: `session ${sessionId}: its program reads no input, and what is typed is dropped`,
+      message: `session ${sessionId}: its program does not read; input is dropped`,
       refId: null,
       sessionId,
     },

@@ -145,6 +145,6 @@ test('P58 the agent counts input, types none of it twice, and ends the session w
     { by: 'b', count: 2 },
   ])
   type('x', 'b', 3)
-  t.regex((await session.ended()).reason ?? '', /what was typed before never came/)
+  t.regex((await session.ended()).reason ?? '', /earlier input is missing/)
   t.notRegex(session.text(), /x/)
 })

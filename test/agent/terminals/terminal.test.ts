@@ -81,15 +81,15 @@ test('what can not be opened says why, at once', async (t) => {
   const reason = async (request: object) => (await ranOnTerminal(server, agent.agentId, request)).end.reason
   t.is(await reason({ shell: '/bin/nosuch' }), 'there is no shell /bin/nosuch on this host')
   t.is(await reason({ shell: 'no-such-shell' }), 'there is no shell no-such-shell on this host')
-  t.is(await reason({ shell: '/etc' }), '/etc is not a program of this host')
-  t.is(await reason({ shell: '/etc/passwd' }), '/etc/passwd is not a program of this host')
+  t.is(await reason({ shell: '/etc' }), '/etc is not a program on this host')
+  t.is(await reason({ shell: '/etc/passwd' }), '/etc/passwd is not a program on this host')
   t.regex(
     (await reason({ runAs: 'someone' })) ?? '',
     /not allowed to run as someone: .*--allow-run-as someone/,
   )
   t.is(
     await reason({ after: 3 }),
-    'the session is gone: the agent of this host has ended since',
+    'the session is gone: the agent of this host has restarted since',
     'what another agent had open is not opened anew',
   )
 })
@@ -168,6 +168,6 @@ test('an agent ends the processes that a killed agent left of a session, but non
   >[1]
   await sweepTerminals(directory, { ...world, log: (_, message) => log.push(message) })
   t.deepEqual(ended, [tree])
-  t.deepEqual(log, ['could not end what a session had left'])
+  t.deepEqual(log, ['could not end processes left by a session'])
   t.deepEqual(readdirSync(directory), ['whole'])
 })

@@ -145,7 +145,7 @@ test('a session that no link takes up again ends by itself', async (t) => {
   for (const { run } of waiting) run()
   await relink(server)
   await session.open({ after: 0 })
-  t.is((await session.ended()).reason, 'the server did not come back to the session')
+  t.is((await session.ended()).reason, 'the server did not resume the session')
 })
 
 test('F13 what is typed while a server whose clock was set back is asked for its time is not lost', async (t) => {
