@@ -18,17 +18,17 @@ import {
   writeState,
 } from './installed.ts'
 
-/** Ends of a new release before it was linked, after which the former one runs again (contract §10). */
+/** Exits of a new release before it linked, after which the previous one runs again (contract §10). */
 export const maxEnds = 3
-/** Set for the process of a release: how it was started. It only keeps a release from starting itself. */
+/** Environment variable that says how a release was started. It only keeps a release from starting itself. */
 const startedBy = 'RSM_AGENT_STARTED_BY'
-/** By which a release tells the process that waits for it that another one is to run. */
+/** Exit code of a release that asks its parent to run another one. */
 const anotherCode = 75
-/** Milliseconds between two starts of one that ends. */
+/** Milliseconds between restarts. */
 const between = 1_000
-/** Milliseconds after which a release that was told to end is ended. */
+/** Milliseconds before a release that was asked to end is killed. */
 const longestEnd = 40_000
-/** How often a release looks whether the process that waits for it is still there, milliseconds. */
+/** Milliseconds between a release's checks that its parent still runs. */
 const checkInterval = 5_000
 
 export async function sha256Of(path: string): Promise<string> {
@@ -39,31 +39,30 @@ export async function sha256Of(path: string): Promise<string> {
 
 interface Following {
   readonly dataDir: string
-  /** The words of the command line. */
   readonly argv: readonly string[]
-  /** What a release has to find in its environment beside that of this process. */
+  /** Environment variables for a release, besides those of this process. */
   readonly variables: Readonly<Record<string, string>>
-  /** Aborts when this process is to end. */
+  /** Aborts when this process must end. */
   readonly stop: AbortSignal
   readonly print: (text: string) => void
-  /** Runs the agent in this process; true where another release is to take over. */
+  /** Runs the agent in this process; true if another release must take over. */
   readonly runHere: (orphaned: AbortSignal) => Promise<boolean>
 }
 
-/** What the link leads to, as the state knows it. */
+/** The release that the link leads to, as recorded in the state. */
 function leadsTo(releases: string, { current, former }: ReleaseState): Installed | null {
   const version = linkedVersion(releases)
   return [current, former].find((each) => version !== null && each?.version === version) ?? null
 }
 
-/** The release that runs in place of the installed rsm; null where there is none. Counts the starts of one on trial. */
+/** The release to run instead of the installed rsm; null if there is none. Counts starts during a trial. */
 async function releaseToRun({ dataDir, print }: Following): Promise<Installed | null> {
   const releases = releasesIn(dataDir)
   const version = agentVersion()
   if (linkedVersion(releases) === null) return null
   const state = readState(releases)
   if (state === null || !isOwn(releases)) {
-    print('what releases/ of the data directory holds is not as rsm leaves it: the installed rsm runs')
+    print('releases/ in the data directory is damaged or not owned by this user: the installed rsm runs')
     return null
   }
   if (process.env[startedBy] === undefined && state.base !== version) {
@@ -90,19 +89,19 @@ async function releaseToRun({ dataDir, print }: Following): Promise<Installed | 
     }
     await undo(releases, `${found.version} ended ${maxEnds} times before it was linked`)
   } catch (error) {
-    // What can't be counted could end for ever.
+    // Without a count, it could crash forever.
     print(`releases/ cannot be written (${String(error)}): the previous version runs`)
   }
   return state.former
 }
 
 type Execve = (file: string, argv: readonly string[], env: Record<string, string | undefined>) => never
-/** Node 22.15 has it. */
+/** Available since Node 22.15. */
 const { execve } = process as typeof process & { execve?: Execve }
 
-/** Becomes the release, as the same process. Returns only where that fails. */
+/** Replaces this process by the release. Returns only on failure. */
 function become(path: string, { argv, variables }: Following): void {
-  // Node aborts where the system refuses.
+  // Node aborts if execve fails.
   accessSync(path, constants.X_OK)
   const warns = process.emitWarning.bind(process)
   process.emitWarning = () => {}
@@ -113,19 +112,19 @@ function become(path: string, { argv, variables }: Following): void {
   }
 }
 
-/** Runs the release as a child; settles with its exit code. */
+/** Runs the release as a child; resolves to its exit code. */
 async function runChild({ argv, variables, stop, dataDir }: Following, path: string): Promise<number> {
   const child = spawn(path, argv, {
     env: { ...process.env, ...variables, [startedBy]: String(process.pid) },
     stdio: 'inherit',
-    // A Ctrl-C is handed on once, not twice.
+    // Its own group, so that it gets Ctrl-C once, not twice.
     detached: true,
   })
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => resolve(code ?? 1))
   })
-  // It may come to that before anybody waits for it.
+  // It may reject before `await`.
   ended.catch(() => {})
   const releases = releasesIn(dataDir)
   const state = readState(releases)
@@ -146,7 +145,7 @@ async function runChild({ argv, variables, stop, dataDir }: Following, path: str
   }
 }
 
-/** Aborts when the process that waits for this one is gone: whoever starts the agent anew would find its directory in use. */
+/** Aborts when the parent is gone, because a restarted agent would find the directory in use. */
 function orphaned(): AbortSignal {
   const lost = new AbortController()
   const parent = Number(process.env[startedBy])
@@ -158,8 +157,9 @@ function orphaned(): AbortSignal {
 }
 
 /**
- * Runs the agent: the release that it was upgraded to, or the installed rsm. Where systemd starts it again, this process
- * becomes the release; elsewhere, or before Node 22.15, it waits for it and starts it again while it is on trial.
+ * Runs the agent: the upgraded release or the installed rsm. Under systemd, which restarts it, this process
+ * becomes the release. Elsewhere, or before Node 22.15, it runs the release as a child, and restarts it
+ * during a trial.
  */
 export async function follow(following: Following): Promise<void> {
   const { stop, print, runHere, dataDir } = following
@@ -189,7 +189,7 @@ export async function follow(following: Following): Promise<void> {
       }
     } catch (error) {
       print(`${path} does not start: ${error instanceof Error ? error.message : String(error)}`)
-      // A file system that is noexec by now: the installed rsm may run all the same.
+      // The file system may be noexec by now: the installed rsm may still run.
       if (readState(releases)?.trial == null && !(await runHere(gone))) return
     }
     await pause(between, stop)

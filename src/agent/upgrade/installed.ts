@@ -8,35 +8,38 @@ import type { ProcessId } from '../processes/machine.ts'
 /** An executable that this agent was upgraded to: `releases/VERSION/rsm` in its data directory. */
 export interface Installed {
   readonly version: string
-  /** Of the file, 64 hex digits: a damaged one is not run. */
+  /** SHA-256 of the file, 64 hex digits: a damaged one is not run. */
   readonly sha256: string
 }
 
-/** The time from the swap until the new one is linked. */
+/** The time from the swap until the new release is linked. */
 export interface Trial {
   readonly taskId: string
-  /** How often the new one was started. */
+  /** Starts of the new release. */
   readonly starts: number
-  /** Of the last start. */
+  /** Process of the last start. */
   readonly process: ProcessId | null
 }
 
-/** What `releases/state.json` says. The link `current` beside it counts where they differ: it changes last. */
+/**
+ * Contents of `releases/state.json`. If they differ, the link `current` beside it counts, because it changes
+ * last.
+ */
 export interface ReleaseState {
-  /** The version of the installed rsm; once that is another, whoever put it there wants that one to run. */
+  /** Version of the installed rsm; if that differs, it was installed since and must run. */
   readonly base: string
-  /** Null for the installed rsm; so is `former`. */
+  /** Null for the installed rsm, like `former`. */
   readonly current: Installed | null
   readonly former: Installed | null
   readonly trial: Trial | null
-  /** How the last upgrade failed that was undone. */
+  /** Failure of the last upgrade that was undone. */
   readonly undone: { readonly taskId: string; readonly reason: string } | null
 }
 
 const fileName = 'state.json'
 const linkName = 'current'
 const executableName = 'rsm'
-/** Held by the upgrade that is under way. */
+/** Lock of the upgrade in progress. */
 export const lockName = 'lock'
 
 export const releasesIn = (dataDir: string): string => join(dataDir, 'releases')
@@ -52,7 +55,7 @@ const isInstalled = (value: unknown): boolean =>
     versionPattern.test(String(value['version'])) &&
     /^[0-9a-f]{64}$/.test(String(value['sha256'])))
 
-/** Null where there is none, or none that can be read: then the installed rsm runs. */
+/** Null if it is missing or invalid: then the installed rsm runs. */
 export function readState(releases: string): ReleaseState | null {
   try {
     const found: unknown = JSON.parse(readFileSync(join(releases, fileName), 'utf8'))
@@ -68,7 +71,7 @@ export function writeState(releases: string, state: ReleaseState): Promise<void>
   return writeFileDurably(join(releases, fileName), `${JSON.stringify(state)}\n`)
 }
 
-/** Which version `current` leads to; null where there is no such link. */
+/** Version that `current` leads to; null without the link. */
 export function linkedVersion(releases: string): string | null {
   try {
     const [version = '', file] = readlinkSync(join(releases, linkName)).split('/')
@@ -78,7 +81,7 @@ export function linkedVersion(releases: string): string | null {
   }
 }
 
-/** Lets `current` lead to a version, or to none, in one step. */
+/** Points `current` to a version, or removes it, in one step. */
 export async function link(releases: string, version: string | null): Promise<void> {
   const path = join(releases, linkName)
   if (version === null) await rm(path, { force: true })
@@ -95,7 +98,10 @@ export async function link(releases: string, version: string | null): Promise<vo
   await syncDirectory(releases)
 }
 
-/** Lets the former one run from the next start on; `reason` is why. Does nothing once the new one was linked. */
+/**
+ * Makes the previous release run from the next start; `reason` is recorded. Does nothing once the new one is
+ * linked.
+ */
 export async function undo(releases: string, reason: string): Promise<void> {
   const state = readState(releases)
   if (state?.trial == null) return
@@ -105,14 +111,14 @@ export async function undo(releases: string, reason: string): Promise<void> {
   await writeState(releases, { ...state, current: former, former: null, trial: null, undone })
 }
 
-/** The agent of this version is linked: there is no way back from here. */
+/** Ends the trial when the agent of this version is linked: no rollback from here. */
 export async function confirm(releases: string, version: string): Promise<void> {
   const state = readState(releases)
   if (state?.trial == null || state.current?.version !== version) return
   if (linkedVersion(releases) === version) await writeState(releases, { ...state, trial: null })
 }
 
-/** Removes all but the present and the former release, and what a killed upgrade has left. */
+/** Removes all but the current and previous release, including leftovers of a killed upgrade. */
 export async function prune(releases: string, beside: readonly string[] = []): Promise<void> {
   const state = readState(releases)
   const linked = linkedVersion(releases)
@@ -129,7 +135,7 @@ export async function prune(releases: string, beside: readonly string[] = []): P
     if (!kept.has(name)) await rm(join(releases, name), { recursive: true, force: true })
 }
 
-/** Whether something lies there that only this user may have put there. */
+/** Whether the path exists and only this user can have written it. */
 export function isOwn(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   return found !== undefined && found.uid === process.getuid?.() && (found.mode & 0o022) === 0

@@ -7,17 +7,17 @@ import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import { type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { ownCommand } from '../processes/own-process.ts'
 
-/** The order of a process that upgrades, in the directory of its execution. */
+/** Order of an upgrade process, in the directory of its execution. */
 export interface UpgradeOrder extends Endpoint {
   readonly taskId: string
   readonly dataDir: string
-  /** What proxies its downloads take. */
+  /** Proxy variables for its downloads. */
   readonly environment: Record<string, string>
-  /** The file of the installed rsm. */
+  /** File of the installed rsm. */
   readonly installed: string
   /** The agent that it replaces. */
   readonly agent: ProcessId
-  /** Seconds until a download, or the wait for terminals, is given up. */
+  /** Seconds until a download, or the wait for terminals, is aborted. */
   readonly timeout: number
   readonly upgrade: Release
 }
@@ -29,7 +29,7 @@ const swappedName = 'swapped'
 export const readOrder = (directory: string): UpgradeOrder =>
   JSON.parse(readFileSync(join(directory, orderName), 'utf8')) as UpgradeOrder
 
-/** The sentence of a failed upgrade, for its result. */
+/** Saves the error of a failed upgrade for its result. */
 export function noteFailure(directory: string, sentence: string): void {
   writeFileSync(join(directory, failureName), sentence, { mode: 0o600 })
 }
@@ -42,7 +42,7 @@ export function failureOf(directory: string): string | null {
   }
 }
 
-/** From here on it can't be cancelled: only the upgrade itself may undo it. */
+/** From here on it cannot be cancelled: only the upgrade itself may undo it. */
 export function noteSwap(directory: string): void {
   writeFileSync(join(directory, swappedName), '', { mode: 0o600 })
 }
@@ -54,8 +54,8 @@ interface OrderSource extends Endpoint, Pick<UpgradeOrder, 'dataDir' | 'installe
 }
 
 /**
- * Writes the order of an upgrade into the directory of its execution; returns the command that carries it out: this very
- * program, which so watches over the one that takes its place.
+ * Writes the order of an upgrade into the directory of its execution. Returns the command that runs it: this
+ * version of rsm, which thereby watches its successor.
  */
 export type UpgradeWork = (directory: string, order: Extract<Order, { kind: 'UPGRADE' }>) => string[]
 

@@ -7,7 +7,7 @@ import { agentVersion } from '../reports/facts.ts'
 import { lackOfTerminal } from '../terminals/native.ts'
 import { PtyHost } from '../terminals/pty-host.ts'
 
-/** Milliseconds until a program on a terminal has to have ended. */
+/** Milliseconds for a program on a terminal to end. */
 const patience = 20_000
 
 function onTerminal(directory: string): Promise<string> {
@@ -42,8 +42,8 @@ function onTerminal(directory: string): Promise<string> {
 }
 
 /**
- * Whether this rsm works as an agent on this host: loads all that an agent loads late, and runs a program on a terminal where
- * the host can open one. Answers its version. Rejects with RsmError.
+ * Tests whether this rsm works as an agent on this host: loads all lazy modules, and runs a program on a
+ * terminal if the host can open one. Resolves to its version. Rejects with RsmError.
  */
 export async function selftest(): Promise<{ version: string; takesUpgrades: boolean }> {
   await Promise.all([

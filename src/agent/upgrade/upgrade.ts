@@ -36,15 +36,15 @@ import { noteFailure, noteSwap, readOrder, type UpgradeOrder } from './order.ts'
 import { watchOver } from './watch-over.ts'
 
 const run = promisify(execFile)
-/** Milliseconds for a program that is asked something. */
+/** Milliseconds for a program to answer. */
 const patience = 60_000
 const pollInterval = 250
-/** How often an agent is asked again to give way, milliseconds. */
+/** Milliseconds between requests to the agent to give way. */
 const askEvery = 2_000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Whether a version goes back from another; of the same numbers, what stands behind them has to go. */
+/** Whether this is a downgrade; between equal numbers, any suffix counts as one. */
 function isBack(version: string, from: string): boolean {
   const compared = compareVersions(version, from)
   if (compared === null || compared.isOlder) return true
@@ -53,13 +53,13 @@ function isBack(version: string, from: string): boolean {
 
 type Signed = ReleaseSignature & Wanted
 
-/** What the order names for this machine, as the release key has signed it. Throws where anything is not as it has to be. */
+/** The order's build for this machine, if the release key signed it. Throws if anything is invalid. */
 function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
   const { version, builds, allowDowngrade = false } = upgrade
   const key = ownReleaseKey()
   if (key === null)
     throw new Error(
-      `rsm ${own} of this host takes no upgrades: it was built without a release key. Install a release that has one`,
+      `rsm ${own} on this host cannot be upgraded: it was built without a release key. Install a release that has one`,
     )
   if (!versionPattern.test(version)) throw new Error('the order has no version')
   const build = builds.find(({ arch }) => arch === process.arch)
@@ -69,13 +69,13 @@ function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
     )
   const release = readReleaseSignature({ ...build, version, os: 'linux' })
   if (release === null || !isReleaseSigned(key, release))
-    throw new Error(`rsm ${version} is not signed by the release key that rsm ${own} of this host holds`)
+    throw new Error(`rsm ${version} is not signed by the release key of rsm ${own} on this host`)
   if (isBack(version, own) && !allowDowngrade)
-    throw new Error(`${version} goes back from ${own}, which runs here: that takes --allow-downgrade`)
+    throw new Error(`${version} is a downgrade from ${own}: add --allow-downgrade`)
   return { ...release, name: `rsm-linux-${release.arch}`, size: build.size }
 }
 
-/** The command that upgrades what a package manager has installed; null where none has. */
+/** Upgrade command for rsm installed by a package manager; null otherwise. */
 export async function packageAdvice(file: string): Promise<string | null> {
   const owns = (program: string, ...words: string[]) =>
     run(program, [...words, file], { timeout: patience }).then(
@@ -86,7 +86,7 @@ export async function packageAdvice(file: string): Promise<string | null> {
   return (await owns('rpm', '--query', '--file')) ? 'dnf install ./rsm-VERSION.ARCH.rpm' : null
 }
 
-/** Puts the executable where it belongs, whole and as signed; nothing runs it yet. */
+/** Downloads and verifies the executable; does not run it yet. */
 async function fetch(releases: string, order: UpgradeOrder, build: Signed): Promise<string> {
   const { version, sha256 } = build
   await prune(releases, [version])
@@ -112,10 +112,12 @@ async function selftest(path: string, version: string): Promise<void> {
     },
   )
   if (!stdout.startsWith(`rsm ${version} `))
-    throw new Error(`what was signed as rsm ${version} calls itself ${JSON.stringify(stdout.slice(0, 60))}`)
+    throw new Error(
+      `the executable signed as rsm ${version} calls itself ${JSON.stringify(stdout.slice(0, 60))}`,
+    )
 }
 
-/** From here on the next start of the agent is one of the new version. */
+/** From here on, the agent's next start runs the new version. */
 async function swap(order: UpgradeOrder, { version, sha256 }: Installed, own: string): Promise<void> {
   const releases = releasesIn(order.dataDir)
   const state = readState(releases)
@@ -131,7 +133,7 @@ async function swap(order: UpgradeOrder, { version, sha256 }: Installed, own: st
   await link(releases, version)
 }
 
-/** Nobody's terminal is closed for an upgrade. */
+/** An upgrade never closes terminals. */
 async function untilNoTerminals({ dataDir, timeout }: UpgradeOrder): Promise<void> {
   const deadline = performance.now() + timeout * 1000
   let reported = 0
@@ -146,25 +148,28 @@ async function untilNoTerminals({ dataDir, timeout }: UpgradeOrder): Promise<voi
   }
 }
 
-/** Asks the agent to make room, which it does while it has no terminals. A later agent of the same process is another version. */
+/**
+ * Asks the agent to stop, which it does once it has no terminals. A later agent in the same process has
+ * another version.
+ */
 async function untilGivenWay({ agent, dataDir }: UpgradeOrder, own: string): Promise<void> {
   const isThere = () => {
     const running = runningState(dataDir)
     return running?.startTime === agent.startTime && running.version === own && isAlive(agent)
   }
   for (let waited = 0; isThere(); waited += pollInterval) {
-    if (waited > patience) throw new Error('the agent did not give way, as its terminals are in use')
+    if (waited > patience) throw new Error('the agent did not stop: its terminals are in use')
     if (waited % askEvery === 0) process.kill(agent.pid, 'SIGUSR2')
     await pause(pollInterval)
   }
 }
 
-/** Two at once would undo each other. The lock falls when what this answers is closed, or with this process. */
+/** Concurrent upgrades would undo each other. The lock ends with the returned handle or this process. */
 async function lockReleases(releases: string): Promise<FileHandle> {
   await mkdir(releases, { recursive: true, mode: 0o700 })
   return lockFile(join(releases, lockName), 'releases/').catch((error: unknown) => {
     if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
-    throw new Error('another upgrade of this host is under way')
+    throw new Error('another upgrade of this host is in progress')
   })
 }
 
@@ -175,7 +180,7 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
   const releases = releasesIn(order.dataDir)
   const build = signedBuild(order, own)
   const advice = await packageAdvice(order.installed)
-  if (advice !== null) throw new Error(`a package has brought rsm here, and upgrades it: ${advice}`)
+  if (advice !== null) throw new Error(`rsm was installed from a package; upgrade it with: ${advice}`)
   const lock = await lockReleases(releases)
   try {
     await become(order, directory, build, own)
@@ -201,7 +206,7 @@ async function become(order: UpgradeOrder, directory: string, build: Signed, own
   try {
     await untilGivenWay(order, own)
   } catch (error) {
-    await undo(releases, 'the agent did not give way')
+    await undo(releases, 'the agent did not stop')
     throw error
   }
   try {
@@ -212,11 +217,11 @@ async function become(order: UpgradeOrder, directory: string, build: Signed, own
 }
 
 function sentenceOf(error: unknown): string {
-  if (isDiskFull(error)) return 'no room in the data directory of the agent'
+  if (isDiskFull(error)) return "no room in the agent's data directory"
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Carries out the order in this directory of an execution: the exit code says whether the new version runs. */
+/** Runs the order in this execution directory; the exit code tells whether the new version runs. */
 export async function upgradeAgent(directory: string): Promise<void> {
   process.title = 'rsm-agent-upgrade'
   const order = readOrder(directory)

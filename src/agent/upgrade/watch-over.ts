@@ -6,13 +6,15 @@ import { isOnline, runningState } from '../reports/status-file.ts'
 import { confirm, readState, releasesIn, undo } from './installed.ts'
 import type { UpgradeOrder } from './order.ts'
 
-/** Seconds without a link while the server answers, after which the former version comes back (contract §10). */
+/**
+ * Seconds without a link while the server answers, before a rollback to the previous version (contract §10).
+ */
 const linkWithin = 60
 const pollInterval = 250
-/** Milliseconds between two looks at whether the server answers, and for its answer. */
+/** Milliseconds between checks of the server, and for its answer. */
 const askEvery = 5_000
 
-/** Looks again and again whether the server answers at all, whatever it says. */
+/** Checks repeatedly whether the server answers at all, whatever the status. */
 function watchServer(order: UpgradeOrder): { readonly answers: () => boolean; readonly stop: () => void } {
   const connection = openConnection(order)
   const send = openRequests(connection, () => new Error('no answer'), { answer: askEvery })
@@ -39,8 +41,8 @@ function watchServer(order: UpgradeOrder): { readonly answers: () => boolean; re
 }
 
 /**
- * Settles when the new version is linked. Where it does not get so far the former one is brought back, and this rejects with
- * a sentence that begins with "rolled back: ", once that one is linked or had the time for it.
+ * Resolves when the new version is linked. Otherwise it rolls back, waits until the previous version is
+ * linked or had time to, and rejects with a sentence starting with "rolled back: ".
  */
 export async function watchOver(order: UpgradeOrder, version: string): Promise<void> {
   const { dataDir, taskId } = order
@@ -51,7 +53,7 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
   try {
     for (;;) {
       const now = performance.now()
-      // A host that slept has not waited.
+      // Do not count the time that the host was suspended.
       if (server.answers()) missing += Math.min(1_000, now - checkedAt)
       checkedAt = now
       const state = readState(releases)
@@ -68,7 +70,7 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
       }
       if (missing > linkWithin * 1000) {
         await undo(releases, `${version} was not linked within ${linkWithin} s, though the server answers`)
-        // Who started it starts the former one.
+        // Its supervisor then starts the previous version.
         if (state?.trial?.process) await endProcess(state.trial.process)
         missing = linkWithin * 1000
       }
