@@ -150,7 +150,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.regex(stopped.stderr, /no agent runs on /)
   writeFileSync(path, dead)
   const gone = await status()
-  t.regex(gone.stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+  t.regex(gone.stderr, new RegExp(`is gone: pid ${process.pid} crashed or was killed`))
   const again = `\n     start it: rsm agent run --url ${url} --data-dir ${dataDir}\n`
   t.true(gone.stderr.includes(again), gone.stderr)
 })

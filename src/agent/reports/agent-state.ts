@@ -15,11 +15,11 @@ interface Unregistered {
   readonly script: ScriptSetting
   /** Milliseconds since 1970. */
   readonly since: number
-  /** Why it is not registered yet. */
+  /** Reason why it is not registered yet. */
   readonly reason: string | null
 }
 
-/** The state of an agent that asks its server to register it. */
+/** State of an agent that waits for its registration. */
 export function unregisteredState({ agentId, options, script, since, reason }: Unregistered): AgentState {
   return {
     version: agentVersion(),
@@ -42,7 +42,7 @@ export function unregisteredState({ agentId, options, script, since, reason }: U
   }
 }
 
-/** Where the state of a registered agent comes from. */
+/** Sources of the state of a registered agent. */
 interface Sources {
   readonly options: Options
   readonly membership: { readonly agentId: string; readonly registration: { readonly hostId: number } }
@@ -51,13 +51,13 @@ interface Sources {
   readonly bounds: Bounds
   readonly runner: { readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }> }
   readonly terminals: { readonly size: number; readonly isAvailable: boolean }
-  /** Why no terminals are opened. */
+  /** Reason why it opens no terminals. */
   readonly lack: string | null
   readonly serverTime: ServerTime
   readonly clock: Clock
 }
 
-/** What a registered agent says of itself; `file` holds it. */
+/** State of a registered agent, kept in `file`. */
 export class AgentStatus {
   readonly #file: StatusFile
   readonly #sources: Sources
@@ -71,31 +71,30 @@ export class AgentStatus {
     this.#since = this.#now()
   }
 
-  /** Begins; resolves when the file has it. */
+  /** Resolves when the file has the first state. */
   publish(): Promise<void> {
     return this.#file.publish(() => this.#state())
   }
 
-  /** A link came up or went down: whoever waits for that sees it at once. */
+  /** A link came up or went down; written at once, because commands wait for it. */
   relinked(): void {
     this.#since = this.#now()
     void this.#file.write()
   }
 
-  /** The server has answered a heartbeat. */
   answered(): void {
     this.#lastHeartbeatAt = this.#now()
     this.#heartbeatFault = null
     this.#file.changed()
   }
 
-  /** The server has not answered a heartbeat, or has refused it. */
+  /** The server did not answer a heartbeat, or refused it. */
   unanswered(reason: string): void {
     this.#heartbeatFault = reason
     this.#file.changed()
   }
 
-  /** There are more or fewer executions or sessions, or one of them has another state. */
+  /** The number or state of executions or sessions changed. */
   counted(): void {
     this.#file.changed()
   }

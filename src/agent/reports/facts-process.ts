@@ -1,6 +1,9 @@
 import si from 'systeminformation'
 
-/** Prints how many bytes the disks of this host hold. In a process that then ends: the memory that this takes is not the agent's. */
+/**
+ * Prints the size of this host's disks in bytes. Runs in a short-lived process, to keep its memory out of the
+ * agent.
+ */
 export async function printDiskSize(): Promise<void> {
   const fileSystems = await si.fsSize()
   const disks = new Map(fileSystems.map(({ fs, size }) => [fs, size]))

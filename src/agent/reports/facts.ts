@@ -8,15 +8,14 @@ import type { Clock } from '../clock.ts'
 import { ownProcess } from '../processes/own-process.ts'
 
 const run = promisify(execFile)
-/** Milliseconds; a mount that hangs must not keep an agent from registering. */
+/** Milliseconds; a hung mount must not keep an agent from registering. */
 const longest = 10_000
 
-/** The version of this program, from its package. */
 export const agentVersion = (): string => ownPackage().version
 
 /**
- * What the disks hold, in GB, as systeminformation finds out; 0 where it can't. In a process of its own, as its 12 MB
- * would stay with the agent for ever; the other facts are cheap to have from Node.
+ * Disk size in GB, as measured by systeminformation; 0 if unknown. Uses a child process, because its 12 MB
+ * would stay with the agent forever; Node provides the other facts cheaply.
  */
 export async function diskSize(patience = longest): Promise<number> {
   const { file, argv } = ownProcess('__facts')
@@ -38,7 +37,7 @@ export function diskSizeHourly(clock: Clock, count: () => Promise<number> = disk
   }
 }
 
-/** PRETTY_NAME of the host's os-release(5); null where it has none. */
+/** PRETTY_NAME of the host's os-release(5); null if absent. */
 async function distribution(): Promise<string | null> {
   for (const path of ['/etc/os-release', '/usr/lib/os-release']) {
     const text = await readFile(path, 'utf8').catch(() => '')

@@ -11,7 +11,9 @@ import type { Log } from '../log.ts'
 import { healthOf } from './metrics.ts'
 import type { MetricsBuffer } from './metrics-buffer.ts'
 
-/** Bounds in seconds: below, the agent would poll without a pause; above, it would not pick up a later change. */
+/**
+ * Bounds in seconds: below, the agent would poll without a pause; above, it would not notice a later change.
+ */
 const [shortest, longest] = [1, 86_400]
 
 interface Intervals {
@@ -24,9 +26,9 @@ function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
   return { heartbeatInterval: within(heartbeatInterval), metricsInterval: within(metricsInterval) }
 }
 
-/** Heartbeats between two polls of the configuration that its version did not call for (base protocol). */
+/** Heartbeats between two polls of the configuration without a version change (base protocol). */
 const pollEvery = 10
-/** Milliseconds after which the facts of the host are gathered again without a new link. */
+/** Milliseconds between collections of host facts without a new link. */
 const factsEvery = 3_600_000
 
 export interface HeartbeatOptions {
@@ -37,31 +39,34 @@ export interface HeartbeatOptions {
   readonly random: () => number
   readonly buffer: MetricsBuffer
   readonly measure: () => Promise<Metrics>
-  /** Gathers the facts of the host; may be slow. */
+  /** Collects the facts of the host; may be slow. */
   readonly facts: () => Promise<SystemFacts>
   readonly intervals: Intervals
-  /** Whether there is a link only while there is work. */
+  /** Whether it links only while there is work. */
   readonly onDemand: boolean
-  /** Why there is no link although one is wanted. */
+  /** Reason why a wanted link is down. */
   readonly linkFault: () => string | null
-  /** The newest mark of the server's store. */
+  /** Newest mark of the server's store. */
   readonly mark: () => RunMark | null
-  /** Called with the mark of the heartbeat's answer. */
+  /** Called with the mark of a heartbeat's answer. */
   readonly onMark: (mark: RunMark) => void
   readonly log: Log
 }
 
 export interface HeartbeatEvents {
-  /** The server answered, with the number of tasks that wait for a link; `wasAway` when it had not answered before. */
+  /**
+   * The server answered, with the number of tasks waiting for a link; `wasAway` for the first answer, or
+   * after a failure.
+   */
   reached(wasAway: boolean, pendingTasks: number): void
   /** A heartbeat was not answered, or was refused. */
   missed(reason: string): void
   configured(config: AgentConfig): void
-  /** The token is no longer good. Settles with true when a new one was got. */
+  /** The token is invalid. Resolves to true if it was replaced. */
   revoked(): Promise<boolean>
 }
 
-/** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
+/** HTTP traffic of a registered agent: heartbeats, metrics and configuration. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   #events: HeartbeatEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
@@ -73,10 +78,10 @@ export class Heartbeat {
   #isStopped = false
   #beats = 0
   #isBeating = false
-  /** Another is to follow at once. */
+  /** Another heartbeat must follow at once. */
   #isWanted = false
   #configVersion: number | undefined
-  /** Facts for the next heartbeat, and when to gather them again. */
+  /** Facts for the next heartbeat, and when to collect them again. */
   #facts: SystemFacts | null = null
   #factsDueAt = Number.NEGATIVE_INFINITY
   #cancelBeat: () => void = () => {}
@@ -104,18 +109,18 @@ export class Heartbeat {
     this.#cancelMetrics()
   }
 
-  /** The link stands again, so the server is there, and may have forgotten that it ever heard this agent. */
+  /** Sends a heartbeat after a new link, because the server may have lost what it knew of this agent. */
   beatNow(): void {
     if (this.#isStopped || this.#beats === 0) return
     this.#factsDueAt = Number.NEGATIVE_INFINITY
     this.#isWanted = true
-    // One at a time: each that ends sets the time of the next, and two would go on side by side for ever.
+    // One at a time: each schedules the next, so two would run in parallel forever.
     if (this.#isBeating) return
     this.#cancelBeat()
     void this.#beat()
   }
 
-  /** A heartbeat out of turn, for the time in its answer; false when there is none. */
+  /** Sends an extra heartbeat for the time in its answer; false without an answer. */
   async hearServerTime(): Promise<boolean> {
     return this.#sendBeat().then(
       () => true,
@@ -154,7 +159,7 @@ export class Heartbeat {
     let delay = this.#intervals.heartbeatInterval * 1000
     try {
       const ack = await this.#sendBeat()
-      // An answer to an agent that has stopped meanwhile must open no link.
+      // An answer after the agent stopped must not open a link.
       if (this.#isStopped) return
       this.#answered(ack)
       if (began >= this.#factsDueAt) void this.#gatherFacts(began)
@@ -174,7 +179,7 @@ export class Heartbeat {
     if (!this.#isStopped) this.#cancelBeat = clock.after(Math.max(0, delay), () => void this.#beat())
   }
 
-  /** Gathers facts for the next heartbeat, because no heartbeat may wait for a disk. */
+  /** Collects facts for the next heartbeat, because no heartbeat may wait for a disk. */
   async #gatherFacts(now: number): Promise<void> {
     this.#factsDueAt = now + factsEvery
     try {
@@ -221,13 +226,13 @@ export class Heartbeat {
 
   async #report(): Promise<void> {
     const { measure, buffer, log } = this.#options
-    // A disk that does not answer would be asked ever again, and samples would come out of order.
+    // Otherwise a hung disk would be queried again each time, and samples would arrive out of order.
     if (this.#isMeasuring) return
     this.#isMeasuring = true
     try {
       await buffer.push(await measure(), this.#intervals.metricsInterval)
     } catch (error) {
-      log('WARN', 'metrics could not be kept', { error: String(error) })
+      log('WARN', 'could not store metrics', { error: String(error) })
     } finally {
       this.#isMeasuring = false
     }
@@ -240,15 +245,15 @@ export class Heartbeat {
     this.#isSending = true
     try {
       await buffer.drain(async (sample) => {
-        if (this.#isStopped) throw new RsmError('unavailable', 'the agent stops')
+        if (this.#isStopped) throw new RsmError('unavailable', 'the agent is stopping')
         await api.metrics({ agentId, ...sample }).catch((error: unknown) => {
-          // One that the server will never take must not hold up the rest.
+          // Skip a sample that the server will never accept, so that it does not block the rest.
           if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'too_large'))
             throw error
         })
       })
     } catch (error) {
-      log('DEBUG', 'metrics wait in the buffer', { error: String(error), size: buffer.size })
+      log('DEBUG', 'metrics stay in the buffer', { error: String(error), size: buffer.size })
     } finally {
       this.#isSending = false
     }
@@ -269,7 +274,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** As the server takes it: on one line, and not longer than it may be. */
+/** Formats a reason for the server: one line, of limited length. */
 function sentence(text: string): string {
   return shortened(text.replace(/\p{Cc}+/gu, ' '), longestReason - 1)
 }

@@ -1,10 +1,10 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Metrics } from '../../core/hosts/host.ts'
 
-/** Seconds of metrics that are kept while the server is away (contract §6). */
+/** Seconds of metrics kept while the server is unavailable (contract §6). */
 const keptSeconds = 3600
 
-/** Metrics that the server has not had yet, oldest first; on disk, so that a restart of the agent keeps them. */
+/** Unsent metrics, oldest first; on disk, so that a restart of the agent keeps them. */
 export class MetricsBuffer {
   readonly #path: string
   readonly #samples: Metrics[] = []
@@ -20,7 +20,7 @@ export class MetricsBuffer {
       try {
         if (line) buffer.#samples.push(JSON.parse(line) as Metrics)
       } catch {
-        // The last line of an agent that was killed while it wrote: one sample.
+        // The last line of a killed agent was cut off: one sample is lost.
       }
     }
     return buffer
@@ -30,20 +30,20 @@ export class MetricsBuffer {
     return this.#samples.length
   }
 
-  /** The bound counts samples, as the clock may step: `interval` seconds lie between two. */
+  /** Bounded by number of samples, because the clock may step; `interval` is the seconds between samples. */
   async push(sample: Metrics, interval: number): Promise<void> {
     this.#samples.push(sample)
     const maxSamples = Math.ceil(keptSeconds / interval)
     if (this.#samples.length <= maxSamples)
       return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
     this.#samples.splice(0, this.#samples.length - maxSamples)
-    // Rewritten only now and then: the file may hold up to an eighth more than the bound.
+    // Rewritten only occasionally: the file may exceed the bound by an eighth.
     if (this.#overrun++ % Math.ceil(maxSamples / 8) === 0) return this.#rewrite()
     return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
   }
   #overrun = 0
 
-  /** Sends the oldest until none is left; the first that fails stops it and stays. */
+  /** Sends all samples, oldest first; a failure stops it and keeps the sample. */
   async drain(send: (sample: Metrics) => Promise<void>): Promise<void> {
     let sent = 0
     try {

@@ -9,7 +9,7 @@ import { Inquiry } from '../processes/inquiry.ts'
 import { disksMounted } from '../processes/mounts.ts'
 
 const maxDisks = 64
-/** Threads that may wait for disks that do not answer. */
+/** Threads that disks which do not answer may block. */
 const maxBlocked = 2
 
 type Space = Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'> &
@@ -29,8 +29,8 @@ interface Health {
 }
 
 /**
- * Measures the host from /proc; rates are over the time since the last call, the first since `meter` was made. `statfs`
- * and its patience in milliseconds may be others than Node's and the usual.
+ * Measures the host from /proc; rates cover the time since the last call, the first since `meter` was called.
+ * `question` and its `patience` in milliseconds default to Node's statfs and the usual timeout.
  */
 export function meter(
   clock: Clock,
@@ -43,7 +43,7 @@ export function meter(
   const silent = (mountPoint: string, how: string) => {
     if (warned.has(mountPoint)) return
     warned.add(mountPoint)
-    log('WARN', `a disk ${how}: metrics are sent without it`, { mountPoint })
+    log('WARN', `a disk ${how}; metrics omit it`, { mountPoint })
   }
   let before = countersNow(clock)
   return async () => {
@@ -116,7 +116,7 @@ async function disks(
     const figures = await space.ask(mountPoint).catch((error: unknown) => {
       if (!(error instanceof RsmError)) return null
       silent(mountPoint, error.message)
-      // Nor would it at another place.
+      // Its other mounts would not answer either.
       seen.add(device)
       return null
     })
@@ -157,7 +157,7 @@ function percent(part: number, whole: number): number {
   return whole > 0 ? Math.round(Math.min(1, Math.max(0, part / whole)) * 1000) / 10 : 0
 }
 
-/** The first reason why the data directory may lack room for output of scripts; null if there is none. */
+/** First reason why the data directory may lack room for script output; null if there is none. */
 async function lackOfRoom(dataDir: string): Promise<string | null> {
   try {
     const { bavail, blocks, files, ffree } = await statfs(dataDir)
@@ -171,7 +171,7 @@ async function lackOfRoom(dataDir: string): Promise<string | null> {
 }
 
 /**
- * Judges an agent by the disk of its data directory and by disks that have become read-only since they were first seen,
+ * Health of an agent: by the disk of its data directory, and by disks that became read-only since first seen,
  * for example after an error. Images are read-only from the start.
  */
 export function healthOf(dataDir: string, mounted = disksMounted): () => Promise<Health> {

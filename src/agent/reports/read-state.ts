@@ -10,32 +10,30 @@ import { type KeptState, stateFileName } from './status-file.ts'
 const unit = 'rsm-agent'
 const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]
 
-/** What `rsm agent run` calls its process. */
+/** Process title of `rsm agent run`. */
 const processTitle = 'rsm agent run'
-/** The file of a data directory that its agent holds open. */
+/** File in a data directory that its agent holds open. */
 const lockName = '/lock'
 
-/** Other agents that are named. */
+/** Limit of other agents listed in a hint. */
 const maxNamed = 3
 
 interface RunningState extends AgentState {
   readonly pid: number
-  /** By SIGSTOP or a debugger: its state is that of then. */
+  /** Stopped by SIGSTOP or a debugger: its state may be stale. */
   readonly isStopped: boolean
 }
 
-/** An agent that runs on this host. */
 interface AgentProcess {
   readonly pid: number
   readonly user: string
-  /** Null where this user may not see it. */
+  /** Null if this user may not see it. */
   readonly dataDir: string | null
 }
 
 /**
- * The state of the agent that runs on this data directory; `dataDirOption` names that to a shell, and is empty where it
- * is the default. @throws RsmError `not_found` when none runs there,
- * `forbidden` when it belongs to another user.
+ * State of the agent running on this data directory; `dataDirOption` is its shell option, empty for the
+ * default. @throws RsmError `not_found` if none runs there, `forbidden` if it belongs to another user.
  */
 export function readAgentState(directory: string, dataDirOption = ''): RunningState {
   const none = (message: string, url: string) =>
@@ -56,13 +54,13 @@ export function readAgentState(directory: string, dataDirOption = ''): RunningSt
   }
   const { startTime, ...state } = JSON.parse(text) as KeptState
   if (!isAlive({ pid: state.pid, startTime }))
-    throw none(`the agent on ${directory} is gone: pid ${state.pid} has ended without stopping it`, state.url)
+    throw none(`the agent on ${directory} is gone: pid ${state.pid} crashed or was killed`, state.url)
   return { ...state, isStopped: isStopped(state.pid) }
 }
 
 /**
- * The state of the agent that runs on this data directory, and what is seen around it. Rejects as `readAgentState`
- * throws.
+ * State of the agent running on this data directory, with facts about its surroundings. Rejects like
+ * `readAgentState`.
  */
 export async function readAgentFacts(
   directory: string,
@@ -84,13 +82,13 @@ function isStopped(pid: number): boolean {
   }
 }
 
-/** How the agent is started on this host; its service is the one that runs on the default directory. */
+/** Command that starts the agent on this host; its service uses the default directory. */
 function startCommand(url: string, dataDirOption: string): string {
   if (dataDirOption !== '') return `rsm agent run --url ${url} ${dataDirOption}`
   return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
 }
 
-/** Where agents run, for who asked at the wrong place; empty where none does. */
+/** Lists running agents, as a hint for a wrong data directory; empty without any. */
 function elsewhere(): string {
   const found = agentsHere()
   const named = found.slice(0, maxNamed).map(({ pid, user, dataDir }) => {
@@ -101,7 +99,7 @@ function elsewhere(): string {
   return named.length === 0 ? '' : `\nor ask one that runs here: ${named.join('; ')}`
 }
 
-/** The agents of all users on this host, by their processes. */
+/** Agents of all users on this host, found by their processes. */
 function agentsHere(): AgentProcess[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.map(Number).flatMap((pid) => {
@@ -122,12 +120,12 @@ function dataDirectoryOf(pid: number): string | null {
       if (path.endsWith(lockName)) return dirname(path)
     }
   } catch {
-    // Another user's, or gone meanwhile.
+    // Another user's process, or it has ended.
   }
   return null
 }
 
-/** The user whose directory it is, as far as the way to it can be seen. */
+/** Owner of the directory, or of the nearest visible parent. */
 function ownerOf(path: string): string {
   try {
     return userName(statSync(path).uid)
@@ -136,7 +134,7 @@ function ownerOf(path: string): string {
   }
 }
 
-/** The name of a user of this machine, or its number where that has none in /etc/passwd. */
+/** Name of a user of this machine, or its number without an entry in /etc/passwd. */
 function userName(uid: number): string {
   try {
     const users = readFileSync('/etc/passwd', 'utf8').split('\n')

@@ -10,23 +10,25 @@ import { isAlive, startTimeOf } from '../processes/machine.ts'
 
 export const stateFileName = 'status.json'
 
-/** Milliseconds between two writes: what changes in between is written together. */
+/** Milliseconds between two writes, which batch changes. */
 const writeEvery = 2_000
 
-/** In the file: the process whose state it is, so that one that was killed is found out. */
+/** The file's contents; the process identifies a state left by a killed agent. */
 export interface KeptState extends AgentState {
   readonly pid: number
   readonly startTime: number
 }
 
-/** The state of an agent in a file of its data directory, for `rsm agent status`. It is written only when it has changed. */
+/**
+ * Keeps the state of an agent in a file of its data directory, for `rsm agent status`. Written only on
+ * changes.
+ */
 export class StatusFile {
   readonly #path: string
   readonly #clock: Clock
   readonly #log: Log
   readonly #process = { pid: process.pid, startTime: startTimeOf(process.pid) ?? 0 }
   #state: (() => AgentState) | null = null
-  /** The text of the last write. */
   #text = ''
   #writtenAt = Number.NEGATIVE_INFINITY
   readonly #writes = new Mutex()
@@ -38,13 +40,13 @@ export class StatusFile {
     this.#log = log
   }
 
-  /** Keeps this state from now on; resolves when it is in the file. */
+  /** Sets the source of the state; resolves once the file has it. */
   publish(state: () => AgentState): Promise<void> {
     this.#state = state
     return this.write()
   }
 
-  /** Something in the state may have changed: it is written soon. */
+  /** Schedules a write, because the state may have changed. */
   changed(): void {
     this.#cancel ??= this.#clock.after(
       Math.max(0, this.#writtenAt + writeEvery - this.#clock.monotonic()),
@@ -52,7 +54,7 @@ export class StatusFile {
     )
   }
 
-  /** Writes the state at once, unless the file has it. Never rejects: a file that can't be written is no reason to stop. */
+  /** Writes the state at once, if it changed. Never rejects: the agent runs on without the file. */
   write(): Promise<void> {
     this.#cancel?.()
     this.#cancel = null
@@ -60,7 +62,7 @@ export class StatusFile {
     return this.#writes.run(() => this.#replace())
   }
 
-  /** The agent has stopped: it has no state any more. */
+  /** Removes the file when the agent stops. */
   async remove(): Promise<void> {
     this.#state = null
     this.#cancel?.()
@@ -79,12 +81,12 @@ export class StatusFile {
       this.#text = text
     } catch (error) {
       await rm(temporary, { force: true })
-      this.#log('DEBUG', 'the status could not be kept', { error: String(error) })
+      this.#log('DEBUG', 'could not write the status', { error: String(error) })
     }
   }
 }
 
-/** What the agent that runs on this data directory says of itself; null where none runs. */
+/** State of the agent running on this data directory; null if none runs. */
 export function runningState(dataDir: string): KeptState | null {
   try {
     const state = JSON.parse(readFileSync(join(dataDir, stateFileName), 'utf8')) as KeptState
@@ -94,7 +96,7 @@ export function runningState(dataDir: string): KeptState | null {
   }
 }
 
-/** Whether its server hears it: linked, or heard where it links on demand. */
+/** Whether its server can reach it: linked, or heartbeats succeed if it links on demand. */
 export function isOnline({ linked, onDemand, lastHeartbeatAt, heartbeatFault }: KeptState): boolean {
   return linked || (onDemand && lastHeartbeatAt !== null && heartbeatFault === null)
 }

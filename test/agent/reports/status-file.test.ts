@@ -88,7 +88,7 @@ test('a file that can not be written is logged, and written again with the next 
   const { file, path, shown } = await fileOn(t, (level, message) => lines.push(`${level} ${message}`))
   mkdirSync(join(path, 'in the way'), { recursive: true })
   await file.publish(() => stateOf(1))
-  t.deepEqual(lines, ['DEBUG the status could not be kept'])
+  t.deepEqual(lines, ['DEBUG could not write the status'])
   rmSync(path, { recursive: true })
   await file.write()
   t.is(shown(), 1)

@@ -94,7 +94,7 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
   t.regex(shown.stdout, /\nnote +1 task waits to run there\n +rsm tasks list --status RUNNING -w killed1\n/)
   const gone = await rsm(['agent', 'status', '--data-dir', killed1.dataDir])
   t.is(gone.exit, 5)
-  t.regex(gone.stderr, /is gone: pid \d+ has ended without stopping it\n {5}\S/)
+  t.regex(gone.stderr, /is gone: pid \d+ crashed or was killed\n {5}\S/)
   const stopped = await rsm(['agent', 'status', '--data-dir', stopped1.dataDir])
   t.is(stopped.exit, 1, stopped.stdout)
   t.regex(stopped.stdout, new RegExp(`error +its process is stopped.*\n +kill -CONT ${stopped1.child.pid}\n`))
