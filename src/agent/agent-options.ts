@@ -7,10 +7,7 @@ export interface AgentOptions extends ScriptOptions {
   /** Base URL of the server, http or https. */
   url: string
   dataDir: string
-  /**
-   * Required once, for the registration. A function is called only then, because the file it reads may be
-   * gone later.
-   */
+  /** Required once, to register. A function is called only then, because its file may be gone later. */
   enrollToken?: string | (() => string) | undefined
   /** Generated and saved by default. */
   agentId?: string | undefined

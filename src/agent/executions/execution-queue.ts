@@ -31,10 +31,7 @@ export class ExecutionQueue {
     this.#errors = errors
   }
 
-  /**
-   * Queues the order. Resolves when that is durable or no longer needed. Rejects on a disk error if it is
-   * still queued.
-   */
+  /** Queues the order. Resolves once durable or no longer needed. Rejects on a disk error while queued. */
   async add(execution: Execution, order: Order): Promise<void> {
     const { taskId, directory } = execution
     // A gated execution runs its later steps from the saved order, so save it before queueing.

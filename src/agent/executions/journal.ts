@@ -42,10 +42,7 @@ interface Head {
   runMark?: KeptMark
 }
 
-/**
- * Refuses unknown lines, because a skipped line could be the one that forbids a second start (reliability
- * F18).
- */
+/** Rejects unknown lines, because a skipped one could forbid a second start (reliability F18). */
 function assertKnown(path: string, line: { e: string; format?: number }, offset: number): void {
   const isKnown = line.e === 'store' ? line.format === format : entryKinds.has(line.e)
   if (isKnown) return
@@ -92,7 +89,7 @@ function parse(path: string, file: Buffer): { lines: Line[]; goodBytes: number }
       const tail = file.subarray(offset)
       if (isTorn(tail)) return { lines, goodBytes: offset }
       throw new RsmError('unavailable', `${path} is damaged: line ${lines.length + 1}, byte ${offset}`, {
-        hint: `move it aside: mv '${path}' '${path}.damaged'; the agent then starts with an empty journal, and the server counts what ran here as LOST`,
+        hint: `move it aside: mv '${path}' '${path}.damaged'; the agent then starts with an empty journal, and the server counts its running executions as LOST`,
       })
     }
     assertKnown(path, line, offset)
@@ -247,8 +244,8 @@ export class Journal {
   }
 
   /**
-   * Undoes a start that never began (`neverBegan`); durable on return. Throws if the disk refuses; then the
-   * start stays.
+   * Undoes a start that never began (`neverBegan`); durable on return. Throws, changing nothing, if the disk
+   * refuses.
    */
   withdraw(taskId: string): void {
     const record = this.records.get(taskId)

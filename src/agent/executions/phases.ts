@@ -26,10 +26,7 @@ export class Phases {
     this.#options = options
   }
 
-  /**
-   * Records the end of the current step, whose output is all cut. The next step starts only once the journal
-   * has it.
-   */
+  /** Records the end of the current step, all output cut. Only then may the next step start. */
   passed(execution: Execution, complete: ScriptComplete): void {
     const { journal, clock, errors, isStopped, over } = this.#options
     if (isStopped()) return

@@ -20,10 +20,7 @@ import { refusesLine, Supervision } from './supervision.ts'
 const maxEarlyCancels = 10_000
 const cancelled = { status: 'CANCELLED' } as const
 
-/**
- * Runs the server's orders, each at most once, and keeps executions until they are acknowledged (contract
- * §4).
- */
+/** Runs the server's orders, each at most once, and keeps them until acknowledged (contract §4). */
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
   readonly #options: RunnerOptions
@@ -107,10 +104,7 @@ export class Runner {
     this.#startNext()
   }
 
-  /**
-   * Runs an order. Never rejects: an error becomes the result. Output begins only after a return to the event
-   * loop.
-   */
+  /** Runs an order. Never rejects: an error becomes the result. Output begins in a later event loop turn. */
   async execute(order: Order, isTimeKnown = false): Promise<void> {
     const { journal, distrusted, verify, hearServerTime } = this.#options
     const { kind, ...message } = order
@@ -201,10 +195,7 @@ export class Runner {
     return this.#slots.drain()
   }
 
-  /**
-   * Leaves running scripts to the next agent. Finishes starts in progress first, because the journal has
-   * them.
-   */
+  /** Leaves running scripts to the next agent. Finishes starts in progress, because the journal has them. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#supervision.stop()

@@ -66,8 +66,7 @@ export async function startStep(
     throw error
   }
   begin()
-  // From here on it runs: no failure may pass for a failed start. An execution that was never queued has no
-  // saved order.
+  // From here on it runs: no failure may pass for a failed start. Without queueing there is no saved order.
   if (journal.records.get(taskId)?.received && !execution.isGated) dropOrder(execution, errors)
   supervision.begin(execution, started, root, exited, clock.monotonic())
   return null

@@ -21,8 +21,7 @@ export const placeOf = (directory: string, step: Step): string =>
   step.phase === 'SCRIPT' ? directory : join(directory, nameOf(step))
 
 /**
- * Identifies the step's processes and cgroups, so that ending a verify script spares processes left by the
- * script.
+ * Identifies a step's processes and cgroups, so that ending a verify script spares the script's leftovers.
  */
 export const identityOf = (taskId: string, step: Step): string =>
   step.phase === 'SCRIPT' ? taskId : `${taskId}.${nameOf(step)}`

@@ -127,8 +127,7 @@ export class Supervision {
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = this.#summary(execution)
     if (!summary) {
-      // A full disk recovers, and the result is known: the execution counts as running until its output is
-      // all cut.
+      // A full disk recovers, and the result is known: it counts as running until its output is all cut.
       this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
       return
     }

@@ -41,7 +41,7 @@ export async function copyTree(copying: Copying, spool: number): Promise<boolean
   return putTree(copying, spool)
 }
 
-/** Downloads a tree completely before reading it, because only then its checksum is known. */
+/** Downloads a tree completely before reading it, because only then can its checksum be verified. */
 async function bringTree({ copy, server }: Copying, spool: number): Promise<void> {
   const text = new Appender(spool)
   const written = (work: Promise<void>) =>

@@ -24,10 +24,7 @@ export class ServerLine {
     this.close = close
   }
 
-  /**
-   * Reads token and authorities, which only the agent's own user can. Sends no requests once the order in
-   * `workspace` is cancelled.
-   */
+  /** Reads token and authorities as the agent's own user. Sends nothing once the order is cancelled. */
   static async open(order: FileOrder, workspace: Pick<CopyWorkspace, 'isAllowed'>): Promise<ServerLine> {
     const registration = (await readIdentity(order.dataDir))?.registration
     if (!registration) throw new Failure('this agent is no longer registered', 126)

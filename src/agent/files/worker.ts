@@ -95,10 +95,7 @@ async function deliver(stdin: FileOfTask, server: ServerLine, directory: string)
   }
 }
 
-/**
- * Looks up owner and group before switching users, so that the lookup does not depend on the new user's
- * rights.
- */
+/** Looks up owner and group before switching users, so that the new user's rights do not matter. */
 async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder): Promise<DesiredAttributes> {
   return {
     mode: octal(mode),

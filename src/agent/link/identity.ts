@@ -8,10 +8,7 @@ import { writeFileDurably } from '../../disk/durable.ts'
 /** Result of a registration, kept permanently. */
 export type Registration = Omit<RegisterResult, 'serverTime'>
 
-/**
- * This agent's identity. The id is saved before the first registration, so that a retry after a lost reply
- * uses the same.
- */
+/** This agent's identity. The id is saved before the first registration, so that a retry reuses it. */
 export interface Identity {
   agentId: string
   registration: Registration | null

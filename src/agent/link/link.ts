@@ -72,7 +72,7 @@ export class Link {
 
   /** Reason why the link is down; null if it is up or not wanted. */
   get fault(): string | null {
-    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'not opened yet') : null
+    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'it has not been opened yet') : null
   }
 
   /** Connects, and stays connected until `close`. */
@@ -109,8 +109,7 @@ export class Link {
   }
 
   /**
-   * Sends, or drops without a link: anything important is sent again after the next HELLO. Returns the
-   * message's id.
+   * Sends, or drops without a link: anything important is sent again after HELLO. Returns the message's id.
    */
   send<T extends AgentMessage>(type: T, payload: Payloads[T]): string {
     const id = this.#nextId()

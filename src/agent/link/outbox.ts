@@ -207,7 +207,7 @@ export class Outbox {
 
   /** Retries later: a disk error of one execution must not affect the link or other executions. */
   #attempt(execution: Execution, act: () => void): boolean {
-    if (this.#errors.attempt('output waits', execution.taskId, act)) return true
+    if (this.#errors.attempt('could not read output; retrying', execution.taskId, act)) return true
     this.#pumpLater(execution, this.#progressOf(execution.taskId), againAfter)
     return false
   }
@@ -217,7 +217,7 @@ export class Outbox {
     try {
       return execution.lastSequence
     } catch (error) {
-      this.#errors.report('output waits', execution.taskId, error)
+      this.#errors.report('could not read output; retrying', execution.taskId, error)
       return -1
     }
   }
@@ -243,10 +243,7 @@ export class Outbox {
     return false
   }
 
-  /**
-   * The first chunk after a pause is sent at once, and so is a full one; others wait up to 10 ms for more
-   * output.
-   */
+  /** Sends the first chunk after a pause and full ones at once; others wait up to 10 ms for more output. */
   #cut(execution: Execution, progress: Progress): boolean {
     const wait = progress.sentAt + coalesce - performance.now()
     if (execution.output().cut(wait <= 0)) return true
@@ -270,8 +267,7 @@ export class Outbox {
 
   #complete(complete: ScriptComplete): void {
     if (!this.#sending) return
-    // Truncate, because it may quote long text such as a path, and a refused frame would never end the
-    // execution.
+    // Truncate long quotes such as paths, because a refused frame would never end the execution.
     const error = complete.error?.slice(0, longestSentence) ?? null
     this.#sentFor.set(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
   }

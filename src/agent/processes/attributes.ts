@@ -8,10 +8,7 @@ const usualOpenFiles = 1024
 
 const openFiles = /^Max open files +(\w+) +(\w+)/m
 
-/**
- * Linux's soft limits of process 1, with their lines in /proc/PID/limits and names in prlimit(1); no hard
- * limits.
- */
+/** Linux's soft limits of process 1, by /proc/PID/limits line and prlimit(1) name; no hard limits. */
 const usualLimits = [
   [/^Max core file size +(\w+) +(\w+)/m, 'core', 0],
   [/^Max stack size +(\w+) +(\w+)/m, 'stack', 8 * 1024 * 1024],

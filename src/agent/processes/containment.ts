@@ -26,10 +26,7 @@ export interface Containment {
   create(taskId: string): string | null
   /** Records the processes of a loose tree while it runs. Call the result to stop. */
   note(tree: Tree): () => void
-  /**
-   * Ends a whole tree: TERM, 5 s, KILL (contract §4). Resolves to the survivors. Rejects if /proc cannot be
-   * read.
-   */
+  /** Ends a whole tree: TERM, 5 s, KILL (contract §4). Rejects if /proc cannot be read. */
   end(tree: Tree): Promise<Ended>
   /** Removes cgroups that are empty by now, except those of the given executions. */
   sweep(running: ReadonlySet<string>): void

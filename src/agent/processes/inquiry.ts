@@ -47,8 +47,7 @@ export class Inquiry<Answer> {
       throw new RsmError('unavailable', 'is not checked: too many others do not answer')
     const answer = this.#question(path)
     return new Promise((resolve, reject) => {
-      // After the agent was suspended, the timeout fires before an answer that has come already: let that
-      // win.
+      // After the agent was suspended, the timeout fires first: let an answer that has come win.
       const late = setTimeout(() => setImmediate(giveUp), this.#patience)
       let isAnswered = false
       const giveUp = () => {

@@ -29,8 +29,7 @@ const interpreters: Record<Interpreter, readonly string[]> = {
 }
 
 /**
- * First descriptor of the limits' cgroups, after streams, exit file, cgroup and params; single digits below
- * 9.
+ * First descriptor for cgroups of limits, after streams, exit file, cgroup and params; single digits below 9.
  */
 const firstLimit = 6
 /** The only variable that the wrapper sets; params cannot have this name. */
@@ -176,8 +175,7 @@ export function prepare({ program, directory, account, delivery }: Start): void 
   for (const file of files) write(file, '', 0o600)
   if (isOther) {
     for (const passed of [directory, dirname(path)]) chmodSync(passed, 0o711)
-    // Scripts open /dev/stdin, /dev/stdout and /dev/stderr by name, so the user must own the files behind
-    // them.
+    // Scripts open /dev/stdin, /dev/stdout and /dev/stderr by name, so the user must own those files.
     for (const file of [path, ...files]) chownSync(file, account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
@@ -230,10 +228,7 @@ function deliveryOf({ delivery, tag }: Start): string | null {
     : null
 }
 
-/**
- * Starts the wrapper of a prepared start in its own session, where it waits for `begin`. Throws if the system
- * refuses (E2BIG, EAGAIN).
- */
+/** Starts a wrapper in its own session, where it waits for `begin`. Throws if refused (E2BIG, EAGAIN). */
 export async function launch(start: Start, workDir: string): Promise<Launched> {
   const { directory, cgroup, limitGroups } = start
   const open: number[] = []

@@ -179,10 +179,7 @@ function countOf(group: string, file: string, key: string): number {
   }
 }
 
-/**
- * Sentence about the limit that a failed execution reached; null: none. Call it before the groups are
- * removed.
- */
+/** Sentence about the limit a failed execution reached, or null. Call it before the groups are removed. */
 export function limitReached(
   limited: Limited | undefined,
   { status, exitCode }: Pick<ScriptComplete, 'status' | 'exitCode'>,

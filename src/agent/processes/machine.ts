@@ -1,10 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/**
- * Identifies a process (proc(5)): its start in ticks since boot distinguishes it from a later one with its
- * pid.
- */
+/** Identifies a process (proc(5)): its start in ticks since boot tells it from later users of its pid. */
 export interface ProcessId {
   readonly pid: number
   readonly startTime: number
@@ -135,10 +132,7 @@ export function startedWith(pid: number): string {
   }
 }
 
-/**
- * Ends a process, with SIGKILL after `within` milliseconds. Never signals another process that reuses its
- * pid.
- */
+/** Ends a process, with SIGKILL after `within` milliseconds. Never signals a later user of its pid. */
 export async function endProcess(id: ProcessId, within = 15_000): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isAlive(id)) return

@@ -6,10 +6,7 @@ interface Mount {
   readonly type: string
   /** Programs on it cannot be executed or loaded. */
   readonly isNoexec: boolean
-  /**
-   * The file system itself is read-only. A read-only mount of a writable one does not count, because that can
-   * still fill up.
-   */
+  /** The file system itself is read-only, not only this mount: otherwise it can still fill up. */
   readonly isReadOnly: boolean
 }
 

@@ -39,10 +39,7 @@ export interface Tree extends Origin {
   readonly directory?: string
 }
 
-/**
- * All processes of the machine except zombies and this one. Concurrent callers share one scan; /proc is read
- * in slices.
- */
+/** All processes except zombies and this one. Concurrent callers share one scan; /proc is read in slices. */
 export class ProcessTable {
   /** Cache by pid; valid while a process lives, because it inherits its tag. */
   #tags = new Map<number, KnownTag>()
@@ -109,8 +106,7 @@ export function isTagged({ tag, uid }: Process, origin: Origin): boolean {
 export function membersOf(all: readonly Process[], origin: Origin, known: Iterable<ProcessId>): Process[] {
   const byPid = new Map(all.map((each) => [each.pid, each]))
   const origins = new Set<number>()
-  // A pid is not reused while a session has its number (credentials(7)): if another process has it now,
-  // neither is ours.
+  // A pid is not reused while a session has its number (credentials(7)): if it was, neither is ours.
   for (const { pid, startTime } of origin.root ? [origin.root, ...known] : known)
     if ((byPid.get(pid)?.startTime ?? startTime) === startTime) origins.add(pid)
   const children = new Map<number, Process[]>()

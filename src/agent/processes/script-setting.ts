@@ -106,10 +106,7 @@ export interface Bounds {
   readonly ceiling: Limits
 }
 
-/**
- * Containment and limits of trees. @throws RsmError `unavailable` if the agent's own limits cannot be
- * enforced.
- */
+/** Containment and limits of trees. @throws RsmError `unavailable` if the agent cannot enforce its own. */
 export function checkBounds(storeId: string, mode: SandboxMode, ceiling: Limits = {}): Bounds {
   const containment = findContainment(storeId, mode === 'strict')
   const limiter = findLimiter(storeId, containment.level === 'cgroup')

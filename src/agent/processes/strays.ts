@@ -40,10 +40,7 @@ interface Place {
   readonly isNear: (pid: number) => boolean
 }
 
-/**
- * Processes that may have left an execution unnoticed: started after it, orphaned, and without another
- * execution's tag.
- */
+/** Processes that may have left an execution: started after it, orphaned, without another's tag. */
 export function straysAmong(
   all: readonly Process[],
   members: readonly Process[],

@@ -134,10 +134,7 @@ class Ending {
     return true
   }
 
-  /**
-   * Sends TERM to processes that had left the cgroup by the first TERM, but not to cleanup processes started
-   * since.
-   */
+  /** Sends TERM to processes that left the cgroup before the first TERM, not to cleanup started since. */
   async #askRest({ groups, askedAt }: PendingScan): Promise<void> {
     const { all, members } = await this.#scan()
     const { cgroup } = this.#tree

@@ -55,8 +55,7 @@ export interface HeartbeatOptions {
 
 export interface HeartbeatEvents {
   /**
-   * The server answered, with the number of tasks waiting for a link; `wasAway` for the first answer, or
-   * after a failure.
+   * The server answered, with the number of tasks waiting for a link; `wasAway` if first, or after a failure.
    */
   reached(wasAway: boolean, pendingTasks: number): void
   /** A heartbeat was not answered, or was refused. */

@@ -58,10 +58,7 @@ export function readAgentState(directory: string, dataDirOption = ''): RunningSt
   return { ...state, isStopped: isStopped(state.pid) }
 }
 
-/**
- * State of the agent running on this data directory, with facts about its surroundings. Rejects like
- * `readAgentState`.
- */
+/** State of the agent running on this data directory, and its surroundings. Rejects like `readAgentState`. */
 export async function readAgentFacts(
   directory: string,
   dataDirOption: string,

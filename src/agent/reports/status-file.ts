@@ -19,10 +19,7 @@ export interface KeptState extends AgentState {
   readonly startTime: number
 }
 
-/**
- * Keeps the state of an agent in a file of its data directory, for `rsm agent status`. Written only on
- * changes.
- */
+/** Keeps the state of an agent in a file for `rsm agent status`. Written only on changes. */
 export class StatusFile {
   readonly #path: string
   readonly #clock: Clock

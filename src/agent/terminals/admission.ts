@@ -5,10 +5,7 @@ import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 const maxInput = 64 * 1024
 const maxFrames = 1024
 
-/**
- * Milliseconds for which the id of an ended terminal cannot be reused, because a signature is valid for 5
- * minutes.
- */
+/** Milliseconds for which an ended terminal's id is blocked, because a signature is valid for 5 minutes. */
 const idKept = 10 * 60_000
 const maxIds = 10_000
 

@@ -12,10 +12,7 @@ import { inputKeyInfo, macText, type TypedInput } from '../../core/terminals/ter
 /** `gap`: the server's, but an earlier message of the server is missing. */
 type Judgement = 'next' | 'foreign' | 'again' | 'gap'
 
-/**
- * Distinguishes input that the server sent over the link of one TERMINAL_OPEN from forged input (contract
- * §7).
- */
+/** Tells the server's input, over the link of one TERMINAL_OPEN, from forged input (contract §7). */
 export class InputGuard {
   /** The agent's half, created for this message only: no other MAC is valid here. */
   readonly publicKey: string

@@ -4,17 +4,11 @@ import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
 import { allowsExec } from '../processes/mounts.ts'
 
-/**
- * Native modules of node-pty, copied here by the build: one compiled on this machine, and one shipped by
- * node-pty.
- */
+/** Native modules of node-pty, copied here by the build: compiled on this machine, or shipped by node-pty. */
 const compiled = 'dist/native/compiled.node'
 const shipped = `dist/native/${process.platform}-${process.arch}.node`
 
-/**
- * Linux's O_TMPFILE, which Node does not define. It includes O_DIRECTORY, which differs between
- * architectures.
- */
+/** Linux's O_TMPFILE, missing in Node. It includes O_DIRECTORY, which differs between architectures. */
 const nameless = 0o20000000 | constants.O_DIRECTORY
 /** Directories for the unnamed file; some may be missing or noexec. */
 const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']

@@ -71,7 +71,7 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
     this.#socket.write(frame)
   }
 
-  /** After what was sent. */
+  /** Closes after sending all pending messages. */
   close(): void {
     this.#socket.end()
   }
@@ -79,7 +79,7 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
   #receive(piece: Buffer, onMessage: (message: In) => void): void {
     this.#pieces.push(piece)
     this.#size += piece.length
-    // A long frame comes in pieces: they are joined once, when the last is there.
+    // Join the pieces of a long frame once, when it is complete.
     if (this.#size < this.#needed()) return
     let rest = this.#joined()
     while (rest.length >= lengthsSize && rest.length >= rest.readUInt32LE(0)) {

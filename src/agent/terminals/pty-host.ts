@@ -4,10 +4,7 @@ import { ownProcess } from '../processes/own-process.ts'
 import { searchPath } from '../processes/search-path.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type PtyRequest, type ToPtys } from './pty-channel.ts'
 
-/**
- * Milliseconds for which the idle process is kept, because starting it is the slowest part of opening a
- * terminal.
- */
+/** Milliseconds for which the idle process is kept, because its start is the slowest part of opening one. */
 const idleFor = 30_000
 
 /** Events of one PTY. */
@@ -69,8 +66,7 @@ export class PtyHost {
   }
 
   /**
-   * Runs in its own session, so that Ctrl-C at the agent's terminal does not end it before the agent has
-   * closed its terminals.
+   * Its own session, so that Ctrl-C at the agent's terminal does not end it before its terminals are closed.
    */
   #start(): PtyChannel<ToPtys, FromPtys> {
     const { file, argv } = ownProcess('__pty', this.#directory)

@@ -8,10 +8,7 @@ const window = 256 * 1024
 /** Milliseconds to wait for more output, and the size at which it is sent anyway. */
 const coalesce = 4
 const fullChunk = 64 * 1024
-/**
- * Small pieces sent at once within that time: echoes of keys, edited lines. Number, and bytes of each at
- * most.
- */
+/** Small pieces sent at once within that time, and their longest: echoes of keys, edited lines. */
 const maxSmall = 16
 const smallPiece = 512
 /** Bytes. The kernel buffers far less (12 KiB), so anything beyond was written after the exit. */
@@ -97,8 +94,7 @@ export class Pty {
     if (this.#isClosed) return
     this.#isFull ||= this.#inputBytes + bytes.length > maxInput
     if (this.#isFull) {
-      // Like a terminal, discard pending input before an interrupt: otherwise it would never reach the
-      // program.
+      // Like a terminal, discard pending input before an interrupt: else the program would never get it.
       if (!isInterrupt(bytes)) return this.#events.dropped(bytes.length)
       this.#events.dropped(this.#inputBytes)
       this.#input = []

@@ -226,8 +226,7 @@ export class Terminal {
   async #endTree(): Promise<readonly Remnant[]> {
     if (this.#cleanup === null) return []
     const { tree } = this.#cleanup
-    // Processes leave a cgroup only if moved. A scan of all processes for those would take longer than ending
-    // the terminal.
+    // Processes leave a cgroup only if moved; scanning all of them for that would take too long.
     if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
     return (await this.#options.containment.end(tree)).remnants
   }

@@ -47,10 +47,7 @@ async function loadTerminals(directory: string) {
 }
 type Loaded = Awaited<ReturnType<typeof loadTerminals>>
 
-/**
- * Terminals of this host. Only a server with a valid signature opens, resumes or types into them (contract
- * §6, §7).
- */
+/** Terminals of this host: only its server opens, resumes or types into them (contract §6, §7). */
 export class Terminals {
   readonly #options: TerminalsOptions
   readonly #terminals = new Map<string, Terminal>()
@@ -222,10 +219,7 @@ export class Terminals {
     if (!terminal && this.#undecided.asksFor(sessionId)) this.#remember(sessionId)
   }
 
-  /**
-   * Sends one frame of each terminal, so that a flood does not delay others; false if there was nothing to
-   * send.
-   */
+  /** Sends one frame of each terminal, so that no flood delays the others; false if none had any. */
   sendRound(): boolean {
     let wasSent = false
     for (const terminal of this.#terminals.values()) if (this.#sendNext(terminal)) wasSent = true

@@ -22,8 +22,7 @@ export interface Trial {
 }
 
 /**
- * Contents of `releases/state.json`. If they differ, the link `current` beside it counts, because it changes
- * last.
+ * Contents of `releases/state.json`. The link `current` beside it takes precedence, because it changes last.
  */
 export interface ReleaseState {
   /** Version of the installed rsm; if that differs, it was installed since and must run. */
@@ -99,8 +98,7 @@ export async function link(releases: string, version: string | null): Promise<vo
 }
 
 /**
- * Makes the previous release run from the next start; `reason` is recorded. Does nothing once the new one is
- * linked.
+ * Makes the previous release run from the next start, for `reason`. Does nothing once the new one is linked.
  */
 export async function undo(releases: string, reason: string): Promise<void> {
   const state = readState(releases)

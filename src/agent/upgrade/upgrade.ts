@@ -148,10 +148,7 @@ async function untilNoTerminals({ dataDir, timeout }: UpgradeOrder): Promise<voi
   }
 }
 
-/**
- * Asks the agent to stop, which it does once it has no terminals. A later agent in the same process has
- * another version.
- */
+/** Asks the agent to stop once it has no terminals. A later agent in the same process has another version. */
 async function untilGivenWay({ agent, dataDir }: UpgradeOrder, own: string): Promise<void> {
   const isThere = () => {
     const running = runningState(dataDir)

@@ -142,7 +142,7 @@ test('what is not as it was signed, or not there, changes nothing', async (t) =>
   t.regex((await copy({ file, path })).error ?? '', /sends more than the 4 bytes of the file f1/)
   t.regex(
     (await copy({ file: { ...file, fileId: 'none' }, path })).error ?? '',
-    /answered 404 .*no task that runs on this host/,
+    /answered 404 .*no task running on this host/,
   )
   t.is(readFileSync(path, 'utf8'), 'old')
   holds(t, directory, 'file')

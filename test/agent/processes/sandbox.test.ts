@@ -174,7 +174,7 @@ boxed('strict: a working directory that the box hides is 126, and the error says
   server.execute(agent.agentId, { taskId: 'hidden', script: 'true', workDir: dataDir })
   const complete = await server.completed('hidden')
   t.is(complete.exitCode, 126)
-  t.regex(complete.error ?? '', /is not in the sandbox/)
+  t.regex(complete.error ?? '', /is not in this agent's sandbox/)
 })
 
 boxed('strict: a script outlives its agent, and the next one finds it and its end', async (t) => {

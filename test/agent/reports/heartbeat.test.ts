@@ -378,7 +378,7 @@ test('a revoked token is tried again only every five minutes', async (t) => {
   await until('it waits for five minutes', () => delays.includes(300_000))
   await agent.stop()
   await server.close()
-  t.true(messages.some((message) => /not valid any more/.test(message)))
+  t.true(messages.some((message) => /no longer valid/.test(message)))
 })
 
 for (const [own, set, heard] of [

@@ -94,7 +94,7 @@ test('an agent without an enrollment token says how to get one; its token leaves
   t.regex(ran.stderr, /rsm hosts join/)
   for (const [token, said] of [
     ['', /the enrollment token is empty/],
-    ['rsm_enr_a b', /the enrollment token holds a space/],
+    ['rsm_enr_a b', /the enrollment token contains a space/],
   ] as const) {
     const refused = await runRsm([...argv, '--enroll-token', token], cleanEnv(home))
     t.is(refused.exit, 2)

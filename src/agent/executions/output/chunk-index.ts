@@ -20,10 +20,7 @@ const entryBytes = 12
  */
 export class ChunkIndex {
   readonly #path: string
-  /**
-   * Undefined before the first chunk: many scripts print nothing, and skipping the file saves time on every
-   * host.
-   */
+  /** Undefined before the first chunk, because many scripts print nothing; saves time on every host. */
   #fd: number | undefined
   #count = 0
 

@@ -227,8 +227,7 @@ export class ExecutionOutput {
   }
 
   /**
-   * Punches a hole if the file system can, which keeps sizes and offsets. Else truncates the file and counts
-   * the dropped bytes.
+   * Punches a hole if possible, which keeps sizes and offsets. Else truncates and counts the dropped bytes.
    */
   #giveBack(spool: Spool, from: number, to: number): void {
     spool.freed = to

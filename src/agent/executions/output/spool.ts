@@ -36,8 +36,7 @@ export interface Spool {
 export function openSpool(directory: string, stream: Stream): Spool {
   const path = join(directory, stream)
   const [origin = 0, dropped = 0] = readOrigin(path)
-  // Non-blocking, because opening a file on which the script's user holds a lease blocks (fcntl(2)); the
-  // caller retries.
+  // Non-blocking: opening a file that the script's user holds a lease on blocks (fcntl(2)). Callers retry.
   const fd = openSync(
     path,
     constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK,
