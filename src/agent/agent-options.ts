@@ -35,7 +35,6 @@ export interface AgentOptions extends ScriptOptions {
   /** The rsm file that this process runs from, if it can be upgraded: its supervisor then restarts it. */
   installed?: string | undefined
   environment?: Record<string, string | undefined> | undefined
-  /** Aborts a registration in progress. */
   signal?: AbortSignal | undefined
 }
 
@@ -43,7 +42,6 @@ export interface RunningAgent {
   readonly agentId: string
   readonly hostId: number | null
   linked(): boolean
-  /** Resolves when the agent has stopped. */
   readonly closed: Promise<void>
   /** Stops; running scripts continue for the next agent, or with `drain` are awaited. */
   stop(): Promise<void>

@@ -32,7 +32,6 @@ export interface Bootstrap {
   readonly accounts: Awaited<ReturnType<typeof checkAccounts>>
   readonly enrollToken: string | null
   readonly dataDir: string
-  /** Aborts a registration in progress. */
   readonly signal: AbortSignal
   /** Closed in this order at the end; put new ones first. */
   readonly opened: (() => unknown)[]

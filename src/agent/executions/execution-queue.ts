@@ -114,7 +114,6 @@ export async function loadOrder(directory: string): Promise<Order | null> {
   return { ...stored, kind: kindOf(stored) } as Order
 }
 
-/** Limits how many executions run at once. */
 export class Slots {
   readonly #max: number
   #taken = 0

@@ -7,9 +7,7 @@ import { type PastOutput, PhasedOutput } from './output/phased-output.ts'
 import type { Run } from './run.ts'
 import { placeOf } from './steps.ts'
 
-/**
- * Milliseconds that a link must stay up before permission is given, so that an agent elsewhere can claim it.
- */
+/** Milliseconds a link must stay up before permission is given, so that another agent can claim it. */
 const undisputedFor = 60_000
 
 /** An execution that the server has not yet acknowledged as complete. */
@@ -27,17 +25,14 @@ export class Execution {
   /** Order of a gated execution; null if the file is lost. */
   gates: ScriptOrder | null = null
   isGated = false
-  /** The current or next step. */
   step: Step = firstStep
   /** Finished steps of a gated execution. */
   readonly passed: Passed[] = []
-  /** Cancels the wait for the next step. */
   stopWaiting: (() => void) | null = null
   /** Start of the current step, like `run`. */
   started: Started | null = null
   run: Run | null = null
   complete: ScriptComplete | null = null
-  /** The current step writes or has written output. */
   #isWriting = false
   #output: PhasedOutput | null = null
 
@@ -46,7 +41,6 @@ export class Execution {
     this.directory = directory
   }
 
-  /** Directory of the current step. */
   get place(): string {
     return placeOf(this.directory, this.step)
   }
@@ -83,7 +77,6 @@ export class Execution {
     return this.hasBegun ? this.output().count - 1 : -1
   }
 
-  /** Records the end of the current step. */
   pass(passed: Passed): void {
     this.close()
     this.passed.push(passed)

@@ -19,7 +19,6 @@ const spools = ['stdout', 'stderr'] as const
 const removalDelay = 30_000
 /** Bytes; a directory with more output is removed at once, to free the disk. */
 const largestLeftover = 1024 * 1024
-/** Directories waiting for removal. */
 const maxLeftovers = 1000
 
 interface FrozenSpool {
@@ -80,7 +79,6 @@ export class FrozenOutput {
     })
   }
 
-  /** Whether a process still holds output below the directory. */
   hasWriters(directory: string): boolean {
     return this.#below(directory).length > 0
   }
@@ -133,7 +131,6 @@ export class FrozenOutput {
     this.#cancelTimer = this.#frozen.size > 0 ? this.#clock.after(next, () => this.#poll()) : undefined
   }
 
-  /** Returns whether anything was truncated. */
   #truncated(spool: FrozenSpool): boolean {
     spool.fd ??= openedForTruncation(spool.path)
     if (spool.fd === null || fstatSync(spool.fd).size <= spool.end + maxTrailingBytes) return false

@@ -122,7 +122,6 @@ export class Journal {
   readonly #path: string
   readonly #monotonic: () => number
   readonly #openedAt: number
-  /** Journal time at opening. */
   readonly #base: number
   #fd: number
   #size = 0
@@ -178,7 +177,6 @@ export class Journal {
     return Math.round(this.#base + this.#monotonic() - this.#openedAt)
   }
 
-  /** Number of cancels that arrived before their execution. */
   get earlyCancels(): number {
     let count = 0
     for (const record of this.records.values()) if (record.cancelledAt && !record.complete) count += 1
@@ -271,7 +269,6 @@ export class Journal {
     }
   }
 
-  /** Drops expired records and rewrites the file. */
   compact(): void {
     for (const [taskId, record] of this.records)
       if (isExpired(record, this.now())) this.records.delete(taskId)

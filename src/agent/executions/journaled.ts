@@ -78,13 +78,11 @@ const kinds: Record<Entry['e'], true> = {
 }
 export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
 
-/** The journal's state of one execution. */
 export interface JournaledExecution {
   taskId: string
   received?: boolean
   origin?: Origin
   isGated?: boolean
-  /** The steps that have ended, in order. */
   passed?: Passed[]
   /** Start of the current step, like `spawned` and `ending`. */
   started?: Started

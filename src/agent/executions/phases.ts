@@ -45,7 +45,6 @@ export class Phases {
     this.advance(execution)
   }
 
-  /** Starts the next step, or ends the execution. */
   advance(execution: Execution): void {
     const { clock, start, ended } = this.#options
     const { taskId, gates, passed, isCancelled } = execution

@@ -18,7 +18,6 @@ import { isGated, stepOf } from './steps.ts'
 /** Milliseconds between checks of a script that an earlier agent started. */
 const pollInterval = 50
 
-/** A live wrapper, or how it ended. */
 type Found = { root: ProcessId } | { outcome: Outcome }
 
 interface Recovered {

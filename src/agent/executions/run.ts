@@ -10,7 +10,6 @@ import { levelOf } from '../processes/tree.ts'
 import { type Writer, writersOf } from '../processes/writers.ts'
 import type { EndReason } from './journaled.ts'
 
-/** How an execution ended, without its output. */
 export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &
   Required<Pick<ScriptComplete, 'status' | 'signal' | 'error' | 'containment'>> &
   Pick<ScriptComplete, 'survivors'>
@@ -79,7 +78,7 @@ interface DrainOptions {
   readonly clock: Clock
   /** Milliseconds since the script started. */
   readonly age: number
-  /** Milliseconds to wait at most. */
+  /** Milliseconds. */
   readonly patience: number
   readonly isStopped: () => boolean
 }
@@ -149,7 +148,6 @@ export class Run {
     this.#killing = this.#endTree()
   }
 
-  /** Leaves the script to the next agent. */
   detach(): void {
     this.#isStopped = true
     this.#stopTimer()

@@ -44,7 +44,6 @@ export interface RunnerEvents {
   changed(execution: Execution): void
   /** Received and durable; `sequence` is the number of the journal's last line. */
   received(execution: Execution, sequence: number): void
-  /** A gated execution reached another phase. */
   reached(execution: Execution): void
   answer(complete: ScriptComplete): void
   /** The number of running, queued or unacknowledged executions changed. */

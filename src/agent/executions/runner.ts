@@ -32,7 +32,6 @@ export class Runner {
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
-  /** Executions waiting for the server's permission to continue here. */
   readonly permissions: Permissions
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
@@ -171,9 +170,7 @@ export class Runner {
       this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
-  /**
-   * Leaves a tombstone of an execution whose result the server has stored, or whose task it does not know.
-   */
+  /** Leaves a tombstone of an execution whose result is stored, or whose task the server does not know. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return

@@ -4,7 +4,6 @@ import type { Order, ScriptOrder } from '../../core/protocol/orders.ts'
 import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/tasks/gates.ts'
 import type { JournaledExecution, Passed } from './journaled.ts'
 
-/** Whether an order has verify or rollback scripts. */
 export const isGated = (order: Order): order is ScriptOrder =>
   order.kind === 'SCRIPT' && (order.verify !== undefined || order.rollback !== undefined)
 
@@ -20,15 +19,11 @@ const nameOf = ({ phase, attempt }: Step) => `${phase.toLowerCase()}-${attempt}`
 export const placeOf = (directory: string, step: Step): string =>
   step.phase === 'SCRIPT' ? directory : join(directory, nameOf(step))
 
-/**
- * Identifies a step's processes and cgroups, so that ending a verify script spares the script's leftovers.
- */
+/** Identifies a step's processes and cgroups, so that ending a verify script spares the script's. */
 export const identityOf = (taskId: string, step: Step): string =>
   step.phase === 'SCRIPT' ? taskId : `${taskId}.${nameOf(step)}`
 
-/**
- * Variables of gate scripts beside the params: the phase, and the exit code of the previous step if known.
- */
+/** Variables of gate scripts beside the params: phase, and exit code of the previous step if known. */
 function variablesOf(phase: Phase, ends: readonly StepEnd[]): Record<string, string> {
   const exitCode = ends.at(-1)?.exitCode ?? null
   return { RSM_PHASE: phase, ...(exitCode !== null && { RSM_EXIT_CODE: String(exitCode) }) }
@@ -79,7 +74,6 @@ function survivorsOf(passed: readonly Passed[]): ScriptComplete['survivors'] | n
   return passed.flatMap(({ survivors = [] }) => survivors).slice(0, maxSurvivors)
 }
 
-/** Result of an execution whose steps have all ended. */
 export function completeOf(
   taskId: string,
   gates: ScriptOrder,

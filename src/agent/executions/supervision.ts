@@ -23,7 +23,6 @@ interface SupervisionOptions
   extends Pick<RunnerOptions, 'journal' | 'clock' | 'machine' | 'containment' | 'log'> {
   readonly errors: ThrottledErrors
   readonly frozen: FrozenOutput
-  /** It runs, and may write from now on. */
   readonly running: (execution: Execution) => void
   readonly ended: (execution: Execution, complete: ScriptComplete) => void
   readonly failed: (execution: Execution, error: unknown) => void
@@ -38,7 +37,6 @@ export class Supervision {
     this.#options = options
   }
 
-  /** Leaves running scripts to the next agent. */
   stop(): void {
     this.#isStopped = true
   }

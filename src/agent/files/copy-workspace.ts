@@ -16,9 +16,7 @@ import {
 
 const longestError = 4000
 const maxNames = 100
-/**
- * Temporary names start at a random number, so that hosts of one task that share a directory never collide.
- */
+/** Names start at a random number, so that hosts of one task that share a directory never collide. */
 const firstNumbers = 2 ** 47
 /** Error of an order that was cancelled or timed out. */
 export const cancelledMessage = 'it was stopped before it finished'
@@ -112,7 +110,6 @@ export class CopyWorkspace implements Temporaries {
     fsyncSync(this.#parts)
   }
 
-  /** Removes all remaining temporary files, and their record. */
   sweep(): void {
     for (const part of this.#noted.values()) removePart(part)
     this.#noted.clear()

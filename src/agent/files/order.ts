@@ -26,7 +26,6 @@ export interface FileOrder extends Endpoint {
   readonly taskId: string
   /** The agent's, with its token. */
   readonly dataDir: string
-  /** Proxy variables for its transfers. */
   readonly environment: Record<string, string>
   /** User that it switches to before it touches a file of this host; null for the agent's own. */
   readonly runAs: Pick<Account, 'name' | 'uid' | 'gid'> | null
@@ -44,7 +43,6 @@ export interface Part {
   readonly name: string
 }
 
-/** Result as reported by the worker. */
 export interface FileReport {
   readonly changed?: boolean
   readonly error?: string

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Incoming, retryAfterOf, type Send } from '../../net/request.ts'
 import { agentBackoff } from '../link/backoff.ts'
 
-/** Milliseconds before the first retry. */
 const firstPause = 2_000
 /** Statuses of a server that is starting, overloaded or down behind its proxy: retry. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
@@ -15,7 +14,6 @@ export interface Later {
   readonly retryAfter: number | undefined
 }
 
-/** Null if the answer is not a temporary refusal. */
 export function laterOf({ status, headers }: Pick<Incoming, 'status' | 'headers'>): Later | null {
   return passing.has(status) ? { retryAfter: retryAfterOf(headers) } : null
 }
@@ -30,7 +28,6 @@ export class Patience {
     this.#deadline = timeout > 0 ? performance.now() + timeout * 1000 : Number.POSITIVE_INFINITY
   }
 
-  /** Resets the backoff, because bytes arrived. */
   advanced(): void {
     this.#backoff.reset()
   }
@@ -47,7 +44,6 @@ export class Patience {
 interface Source {
   readonly path: string
   readonly headers: Record<string, string>
-  /** Name in error messages. */
   readonly name: string
   /** Bytes; the server may not send more. */
   readonly size: number

@@ -24,7 +24,6 @@ class Sending {
   readonly #destination: Destination
   readonly #patience: Patience
   offset = 0
-  /** Size of the next request. */
   readonly size = new PartSize(longestPart)
 
   constructor(send: Send, destination: Destination) {

@@ -151,7 +151,6 @@ function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
   }
 }
 
-/** Removes the temporary files of a killed worker. */
 function clean(order: FileOrder, workspace: CopyWorkspace): void {
   if (order.runAs !== null) become(order.runAs)
   workspace.sweep()

@@ -1,7 +1,7 @@
 import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { Backoff } from '../../net/backoff.ts'
 
-/** Longest Retry-After that an agent honours, in milliseconds. */
+/** Milliseconds. Longest Retry-After that an agent honors. */
 const longestAsked = 300_000
 const usualFirst = 5_000
 const jitter = 0.25

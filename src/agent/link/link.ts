@@ -108,9 +108,7 @@ export class Link {
     })
   }
 
-  /**
-   * Sends, or drops without a link: anything important is sent again after HELLO. Returns the message's id.
-   */
+  /** Returns the message's id. Drops it without a link: anything important is sent again after HELLO. */
   send<T extends AgentMessage>(type: T, payload: Payloads[T]): string {
     const id = this.#nextId()
     this.#write(encode(type, payload, id, this.#time()))

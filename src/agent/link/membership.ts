@@ -13,7 +13,6 @@ import { type ServerApi, serverApi } from './server-api.ts'
 import { type Verify, verifier } from './verify.ts'
 
 interface MembershipOptions {
-  /** The agent's data directory. */
   readonly directory: string
   readonly options: AgentOptions
   /** Token of the first registration, if already read. */
@@ -21,7 +20,6 @@ interface MembershipOptions {
   readonly script: ScriptSetting
   readonly connection: Connection
   readonly serverTime: ServerTime
-  /** Shows why the agent is not registered yet. */
   readonly status: StatusFile
   readonly clock: Clock
   readonly random: () => number
@@ -37,9 +35,7 @@ export interface Membership {
   readonly api: ServerApi
   /** Verifies with the key of the current registration, for the current link. */
   readonly verify: Verify
-  /**
-   * Creates the id of a new link for its HELLO: from then on, messages signed for another link are refused.
-   */
+  /** Creates the id of a new link for HELLO: messages signed for another link are refused from then on. */
   newLink(): string
   /**
    * Calls `waits` with the reason for each delay. Rejects with RsmError: `usage` without an enrollment token,

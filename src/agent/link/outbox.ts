@@ -24,7 +24,6 @@ const rememberedFrames = 4096
 /** ERROR codes that mean the task is not this agent's to report. */
 const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
 
-/** Sends messages over the current link. */
 export interface Sending {
   sendReceived(received: ScriptReceived): void
   sendPhase(reached: ScriptPhase): void
@@ -71,7 +70,6 @@ export class Outbox {
     })
   }
 
-  /** Whether nothing waits for the server. */
   get isIdle(): boolean {
     return this.#runner.executions.size === 0
   }
@@ -117,7 +115,6 @@ export class Outbox {
     if (!isAnswered || ack.noStart) this.#runner.permissions.answered(execution, ack.noStart === true)
   }
 
-  /** Handles an ERROR about one of our messages. */
   refused(refId: string | null, code: number): void {
     const taskId = refId === null ? undefined : this.#sentFor.get(refId)
     const execution = taskId === undefined ? undefined : this.#runner.executions.get(taskId)
@@ -139,9 +136,7 @@ export class Outbox {
     }
   }
 
-  /**
-   * The server did not answer HELLO for these. It may not know them, and reports that when it receives one.
-   */
+  /** The server did not answer HELLO for these: send them, so that it reports unknown ones. */
   probe(): void {
     for (const [taskId, progress] of this.#progress) {
       const execution = this.#runner.executions.get(taskId)

@@ -12,7 +12,6 @@ import type { ServerApi } from './server-api.ts'
 
 interface RegisterOptions {
   readonly api: ServerApi
-  /** The server's URL, for the hint. */
   readonly url: string
   readonly agentId: string
   readonly hostname: string | undefined

@@ -86,9 +86,7 @@ export class Distrust {
     this.#log = log
   }
 
-  /**
-   * Wraps `verify`: a valid signature proves that the server of this link received the reports sent over it.
-   */
+  /** Wraps `verify`: a valid signature proves that this link's server has received the reports. */
   watching(verify: Verify): Verify {
     return (type, payload) => {
       const doubt = verify(type, payload)

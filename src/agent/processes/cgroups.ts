@@ -3,7 +3,6 @@ import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 
 interface Mount {
-  /** The mounted part of the hierarchy. */
   readonly root: string
   readonly path: string
 }

@@ -13,13 +13,11 @@ const pollInterval = 1_000
 const pollShare = 50
 
 export interface Ended {
-  /** Processes that could not be ended. */
   readonly remnants: readonly Remnant[]
   /** False if a live process may have left the tree unnoticed. */
   readonly isAllKnown: boolean
 }
 
-/** How process trees are kept together on this machine. */
 export interface Containment {
   readonly level: Level
   /** Creates the cgroup of an execution; null if cgroups cannot be used. */

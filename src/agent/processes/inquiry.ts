@@ -73,9 +73,7 @@ export class Inquiry<Answer> {
 
 type Directories = Inquiry<Pick<Stats, 'isDirectory'>>
 
-/**
- * Checked before anything starts in a directory, because a start on a dead mount would block the whole agent.
- */
+/** Checked before a start in a directory, because a start on a dead mount would block the whole agent. */
 const usualDirectories: Directories = new Inquiry(stat, maxBlockedThreads)
 
 /** Reason why nothing can start in a directory, as a sentence; null if it can. */

@@ -28,9 +28,7 @@ const interpreters: Record<Interpreter, readonly string[]> = {
   pwsh: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
-/**
- * First descriptor for cgroups of limits, after streams, exit file, cgroup and params; single digits below 9.
- */
+/** First descriptor for cgroups of limits, after streams, exit file, cgroup and params; below 9. */
 const firstLimit = 6
 /** The only variable that the wrapper sets; params cannot have this name. */
 const scratch = 'RSM_GO_AHEAD'
@@ -201,7 +199,6 @@ export interface Start {
   readonly program: { readonly script: Script } | { readonly argv: readonly string[] }
   readonly directory: string
   readonly account: Account
-  /** Identifies the processes of the execution (machine.ts). */
   readonly tag: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null
@@ -212,7 +209,6 @@ export interface Start {
 }
 
 interface Launched {
-  /** The waiting wrapper. */
   readonly root: ProcessId
   readonly begin: () => void
   /** Lets it end without beginning, as it also does if the agent dies. */

@@ -51,7 +51,6 @@ export interface Limited {
   readonly groups: readonly string[]
 }
 
-/** Limits executions on this machine. */
 export interface Limiter {
   readonly enforced: readonly LimitName[]
   /** Reason why a limit cannot be enforced here. */
@@ -115,9 +114,7 @@ function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Pl
   return parent !== null && offers(parent, probe, old) ? { version: 1, parent } : null
 }
 
-/**
- * `holdsTrees`: trees are in v2 cgroups, whose controllers can then limit them. Names as in containment.ts.
- */
+/** `holdsTrees`: trees are in v2 cgroups, which can then limit them. Names as in containment.ts. */
 export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
   const prefix = `rsm-${storeId}-`
   const places = new Map<LimitName, Place>()

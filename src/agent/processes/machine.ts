@@ -17,7 +17,7 @@ export interface Machine {
 /** Clock ticks of times that the kernel reports, on every Linux (USER_HZ, times(7)). */
 export const ticksPerSecond = 100
 
-/** Milliseconds between checks of a process that is ending. */
+/** Milliseconds. */
 const endPoll = 250
 
 let bootId: string | undefined
@@ -31,7 +31,6 @@ export const thisMachine: Machine = {
   uptime: () => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]),
 }
 
-/** A line of /proc/PID/stat. */
 export interface ProcessStat extends ProcessId {
   readonly parent: number
   readonly group: number
@@ -87,7 +86,6 @@ export function readStat(pid: number): ProcessStat | null {
   }
 }
 
-/** Null if the process does not exist. */
 export function startTimeOf(pid: number): number | null {
   return readStat(pid)?.startTime ?? null
 }

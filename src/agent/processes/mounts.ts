@@ -41,7 +41,6 @@ const notDisks = new Set(
   ).split(' '),
 )
 
-/** Mounted disks, and always the root. */
 export const disksMounted = (): Mount[] =>
   mounts().filter(({ mountPoint, type }) => mountPoint === '/' || !notDisks.has(type))
 

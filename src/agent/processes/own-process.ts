@@ -25,7 +25,6 @@ export function ownProcess(
     : { file: process.execPath, argv: [...withoutDebugger, ownPath('bin/run.js'), part, ...argv] }
 }
 
-/** Quotes a word for a shell. */
 export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
 /** The same as one command that any process may exec while this process lives. */

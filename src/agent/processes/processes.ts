@@ -6,7 +6,6 @@ import { type ProcessId, type ProcessStat, readStat, realUidOf, startedWith, tag
 /** Milliseconds of reading /proc before the event loop gets a turn. */
 const longestRead = 5
 
-/** A process and its tag. */
 export interface Process extends ProcessStat {
   /** Execution named in its environment. */
   readonly tag: string | null
@@ -20,7 +19,6 @@ const untagged = { tag: null, uid: null }
 
 type KnownTag = Pick<Process, 'startTime' | 'tag' | 'uid'>
 
-/** Identifies the processes of an execution. */
 export interface Origin {
   /** Tag in their environment (machine.ts); null for those of an older agent. */
   readonly mark: string | null

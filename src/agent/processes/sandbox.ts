@@ -12,10 +12,8 @@ import { searchPath } from './search-path.ts'
 const run = promisify(execFile)
 const probePatience = 20_000
 
-/** Command that runs a script, without the script's path. */
 export type Interpreter = readonly string[]
 
-/** A script to run in the sandbox. */
 export interface Boxed {
   /** Shell command run as the script's user; `$1` is the working directory. */
   readonly enter: string
@@ -40,14 +38,12 @@ interface SandboxOptions {
   readonly mode: SandboxMode
   /** Whether scripts in a strict sandbox reach the network. */
   readonly network: boolean
-  /** The agent's data directory. */
   readonly dataDir: string
   readonly own: Account
   /** Search path for bubblewrap, if not that of scripts. */
   readonly path?: string
 }
 
-/** Directory of the script inside the sandbox. */
 const scriptDirectory = '/run/rsm'
 
 /** Runs in the sandbox before the switch to the script's user: makes the empty directories writable. */

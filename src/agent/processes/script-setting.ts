@@ -17,7 +17,6 @@ import { type Containment, findContainment } from './containment.ts'
 import { findLimiter, type Limiter } from './limits.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
-/** Options of the agent for running scripts. */
 export interface ScriptOptions {
   /** Default user of scripts: the agent's own. */
   runAs?: string | undefined
@@ -38,7 +37,6 @@ interface Accounts {
   readonly hasOthers: boolean
 }
 
-/** Users of scripts and their sandbox. */
 export interface ScriptSetting extends Accounts {
   readonly sandbox: Sandbox
 }

@@ -34,7 +34,6 @@ async function tryOut(): Promise<number> {
 }
 
 interface Place {
-  /** Processes that adopt orphans. */
   readonly adopters: ReadonlySet<number>
   /** Whether a process is in the agent's own cgroups, like everything that scripts start. */
   readonly isNear: (pid: number) => boolean

@@ -3,7 +3,6 @@ import type { Ended } from './containment.ts'
 import type { Remnant } from './tree.ts'
 import type { Writer } from './writers.ts'
 
-/** Processes that remain of a tree. */
 export interface LeftProcesses extends Ended {
   /** Processes that hold the output of a script that ended on its own. */
   readonly writers?: readonly Writer[]

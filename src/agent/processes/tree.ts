@@ -14,7 +14,6 @@ export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): 
   return isBoxed ? 'pid-namespace' : 'process-group'
 }
 
-/** A process that could not be ended. */
 export interface Remnant {
   readonly pid: number
   readonly command: string
@@ -61,7 +60,6 @@ function ask(target: number): void {
 
 /** A TERM sent to sessions without a scan for processes that left the cgroup. */
 interface PendingScan {
-  /** Signaled groups. */
   readonly groups: ReadonlySet<number>
   /** Ticks since boot. */
   readonly askedAt: number
@@ -75,7 +73,6 @@ class Ending {
   readonly #table: ProcessTable
   /** All processes ever found outside the cgroup, by pid. */
   readonly #known: Map<number, ProcessId>
-  /** Processes of the last scan that may still live. */
   #waiting: ProcessId[] = []
   readonly #stopped = new Map<number, number>()
   /** Earliest time of the next full scan, unless urgent. */
@@ -202,9 +199,7 @@ class Ending {
     return members.length === 0 && !isPopulated(cgroup)
   }
 
-  /**
-   * Stops each as it is found, the youngest first, because short-lived ones would be gone after a full scan.
-   */
+  /** Stops each as it is found, youngest first: short-lived ones would be gone after a full scan. */
   async #stop(): Promise<number> {
     const isKnown = (pid: number) => {
       const known = this.#known.get(pid)

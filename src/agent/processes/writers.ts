@@ -7,9 +7,7 @@ import type { Tree } from './processes.ts'
 
 /** A process that may still write to the output of a script that has ended. */
 export interface Writer extends Pick<ProcessStat, 'pid' | 'startTime' | 'command' | 'isUninterruptible'> {
-  /**
-   * False if access to its descriptors is denied: it belongs to the script's session, but more is unknown.
-   */
+  /** False if access to its descriptors is denied: then only membership of the session is known. */
   readonly isSeen: boolean
 }
 

@@ -19,7 +19,6 @@ interface Unregistered {
   readonly reason: string | null
 }
 
-/** State of an agent that waits for its registration. */
 export function unregisteredState({ agentId, options, script, since, reason }: Unregistered): AgentState {
   return {
     version: agentVersion(),
@@ -42,7 +41,6 @@ export function unregisteredState({ agentId, options, script, since, reason }: U
   }
 }
 
-/** Sources of the state of a registered agent. */
 interface Sources {
   readonly options: Options
   readonly membership: { readonly agentId: string; readonly registration: { readonly hostId: number } }
@@ -57,7 +55,6 @@ interface Sources {
   readonly clock: Clock
 }
 
-/** State of a registered agent, kept in `file`. */
 export class AgentStatus {
   readonly #file: StatusFile
   readonly #sources: Sources
@@ -94,7 +91,6 @@ export class AgentStatus {
     this.#file.changed()
   }
 
-  /** The number or state of executions or sessions changed. */
   counted(): void {
     this.#file.changed()
   }

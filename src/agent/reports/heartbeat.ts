@@ -11,9 +11,7 @@ import type { Log } from '../log.ts'
 import { healthOf } from './metrics.ts'
 import type { MetricsBuffer } from './metrics-buffer.ts'
 
-/**
- * Bounds in seconds: below, the agent would poll without a pause; above, it would not notice a later change.
- */
+/** Seconds: below, the agent would poll without a pause; above, it would not notice a later change. */
 const [shortest, longest] = [1, 86_400]
 
 interface Intervals {
@@ -44,21 +42,16 @@ export interface HeartbeatOptions {
   readonly intervals: Intervals
   /** Whether it links only while there is work. */
   readonly onDemand: boolean
-  /** Reason why a wanted link is down. */
   readonly linkFault: () => string | null
   /** Newest mark of the server's store. */
   readonly mark: () => RunMark | null
-  /** Called with the mark of a heartbeat's answer. */
   readonly onMark: (mark: RunMark) => void
   readonly log: Log
 }
 
 export interface HeartbeatEvents {
-  /**
-   * The server answered, with the number of tasks waiting for a link; `wasAway` if first, or after a failure.
-   */
+  /** The server answered, with the number of pending tasks; `wasAway` if first, or after a failure. */
   reached(wasAway: boolean, pendingTasks: number): void
-  /** A heartbeat was not answered, or was refused. */
   missed(reason: string): void
   configured(config: AgentConfig): void
   /** The token is invalid. Resolves to true if it was replaced. */
@@ -77,7 +70,6 @@ export class Heartbeat {
   #isStopped = false
   #beats = 0
   #isBeating = false
-  /** Another heartbeat must follow at once. */
   #isWanted = false
   #configVersion: number | undefined
   /** Facts for the next heartbeat, and when to collect them again. */

@@ -10,7 +10,6 @@ import { type KeptState, stateFileName } from './status-file.ts'
 const unit = 'rsm-agent'
 const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]
 
-/** Process title of `rsm agent run`. */
 const processTitle = 'rsm agent run'
 /** File in a data directory that its agent holds open. */
 const lockName = '/lock'

@@ -43,7 +43,6 @@ export class StatusFile {
     return this.write()
   }
 
-  /** Schedules a write, because the state may have changed. */
   changed(): void {
     this.#cancel ??= this.#clock.after(
       Math.max(0, this.#writtenAt + writeEvery - this.#clock.monotonic()),
@@ -59,7 +58,6 @@ export class StatusFile {
     return this.#writes.run(() => this.#replace())
   }
 
-  /** Removes the file when the agent stops. */
   async remove(): Promise<void> {
     this.#state = null
     this.#cancel?.()

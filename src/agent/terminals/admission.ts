@@ -39,7 +39,6 @@ export class Undecided {
     return true
   }
 
-  /** Ends queueing and returns the queued input. */
   takeInput(sessionId: string): readonly Payloads['TERMINAL_INPUT'][] {
     const queued = this.#input.get(sessionId) ?? []
     this.#input.delete(sessionId)

@@ -14,7 +14,6 @@ export class Frames {
   #count = 0
   /** Sequence of the last frame sent over the current link. */
   #sent = -1
-  /** Bytes of an incomplete character. */
   #carried = 0
 
   /** Sequence of the last frame; -1 without one. */
@@ -34,7 +33,6 @@ export class Frames {
     this.#push(this.#decoder.end(), 0)
   }
 
-  /** Next frame to send. */
   take(): Frame | undefined {
     const [first] = this.#kept
     if (first === undefined) return undefined

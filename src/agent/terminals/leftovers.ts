@@ -7,7 +7,6 @@ import type { Machine } from '../processes/machine.ts'
 import { isOriginal, type Origin } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 
-/** Processes and cgroups of a terminal to clean up. */
 export interface Cleanup extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {
   readonly tree: Tree
   /** Cgroups to remove when the tree has ended. */
@@ -66,9 +65,7 @@ function read(directory: string): Cleanup | null {
   }
 }
 
-/**
- * Ends processes left by terminals of a killed agent: their PTYs are closed, but some processes ignore that.
- */
+/** Ends processes left by a killed agent's terminals: some ignore that their PTY is closed. */
 export async function sweepTerminals(
   directory: string,
   { containment, machine, log }: { containment: Containment; machine: Machine; log: Log },

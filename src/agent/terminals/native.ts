@@ -66,9 +66,7 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
   throw new Error(lackOfPlace(places) ?? `the native module of node-pty cannot be loaded: ${failure}`)
 }
 
-/**
- * Path within the package; null if there is none for this machine. The shipped module does not run on musl.
- */
+/** Path within the package; null if this machine has none. The shipped module does not run on musl. */
 function nativePath(isMusl: boolean): string | null {
   if (hasOwnFile(compiled)) return compiled
   return !isMusl && hasOwnFile(shipped) ? shipped : null

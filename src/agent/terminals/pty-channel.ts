@@ -39,7 +39,6 @@ export type FromPtys = { readonly id: string } & (
 
 /** A message: plain values, and bytes that are passed on unchanged. */
 interface Sendable {
-  /** The terminal's id. */
   readonly id: string
   readonly bytes?: Uint8Array
 }

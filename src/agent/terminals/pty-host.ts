@@ -7,7 +7,6 @@ import { agentDescriptor, type FromPtys, PtyChannel, type PtyRequest, type ToPty
 /** Milliseconds for which the idle process is kept, because its start is the slowest part of opening one. */
 const idleFor = 30_000
 
-/** Events of one PTY. */
 export interface PtyEvents {
   opened(pid: number): void
   /** It was never opened, or its process died: no more events follow. */
@@ -65,9 +64,7 @@ export class PtyHost {
     if (this.#ptys.has(message.id)) this.#channel?.send(message)
   }
 
-  /**
-   * Its own session, so that Ctrl-C at the agent's terminal does not end it before its terminals are closed.
-   */
+  /** Its own session, so that Ctrl-C at the agent does not end it before its terminals are closed. */
   #start(): PtyChannel<ToPtys, FromPtys> {
     const { file, argv } = ownProcess('__pty', this.#directory)
     const child = spawn(file, argv, {

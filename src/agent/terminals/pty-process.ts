@@ -3,7 +3,6 @@ import { loadNative, type Native } from './native.ts'
 import { Pty } from './pty.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type ToPtys } from './pty-channel.ts'
 
-/** Terminals of this process; `send` sends to the agent. */
 class Terminals {
   readonly #ptys = new Map<string, Pty>()
   readonly #directory: string

@@ -151,7 +151,6 @@ export class Pty {
     this.#events.output(bytes)
   }
 
-  /** Writes as much as the terminal accepts. */
   #feed(): void {
     this.#retry = null
     try {

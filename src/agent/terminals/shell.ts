@@ -13,7 +13,6 @@ import { quoted } from '../processes/own-process.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
 import { findInPath, isExecutable, searchPath } from '../processes/search-path.ts'
 
-/** Shells that accept `-l` for a login shell. */
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
 /** Shells of accounts without a login. */
 const noShells = new Set(['nologin', 'false'])
@@ -45,11 +44,9 @@ const enterHome = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
 type LoginOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
-/** User, shell and directory of a terminal. */
 interface Login {
   readonly account: Account
   readonly shell: string
-  /** Directory it starts in. */
   readonly home: string
   readonly term: string
   /** A line for the user if `term` is not the client's; empty otherwise. */

@@ -38,7 +38,6 @@ export interface TerminalOptions
 
 interface TerminalEvents {
   opened(): void
-  /** There is something to send. */
   changed(): void
   /** Input was dropped, because the program does not read. */
   dropped(): void
@@ -60,16 +59,13 @@ export class Terminal {
   readonly frames: Frames = new Frames()
   /** Whether the current link may type here, after its signed TERMINAL_OPEN. */
   isAttached = false
-  /** Whether its program runs or has run. */
   isOpen = false
-  /** Set when it has ended. */
   closed: TerminalClosed | null = null
   isCloseSent = false
   /** Guard of the current link's TERMINAL_OPEN; null without a key, as from older servers. */
   guard: InputGuard | null = null
   /** Cancels the wait for a link, or for the deletion of an ended terminal. */
   cancelTimer: () => void = () => {}
-  /** Counts received input. */
   readonly typed: TypedCounter = new TypedCounter()
   /** Throttles reports of dropped input. */
   readonly drops: Burst = new Burst()
@@ -150,7 +146,6 @@ export class Terminal {
     this.#credit(this.frames.resume(after))
   }
 
-  /** The next output, or null. */
   next(): TerminalOutput | null {
     const frame = this.isAttached ? this.frames.take() : undefined
     // Keep the text last: the server passes it on unchanged (wire-text.ts).

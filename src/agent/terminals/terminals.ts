@@ -15,7 +15,6 @@ const unnumbered = '-'
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
-/** Sends messages over the current link. */
 export interface TerminalSending {
   send<T extends Outgoing>(type: T, payload: Payloads[T]): void
   /** False while the socket is full; `Terminals.sendRound` is called when it has room again. */
@@ -30,7 +29,6 @@ export interface TerminalsOptions
 }
 
 interface TerminalsEvents {
-  /** The number of terminals has changed. */
   counted(): void
 }
 
@@ -67,12 +65,10 @@ export class Terminals {
     this.#events = events
   }
 
-  /** Whether this host can open terminals. */
   get isAvailable(): boolean {
     return this.#options.lack === null
   }
 
-  /** Number of open terminals. */
   get size(): number {
     return [...this.#terminals.values()].filter(({ closed }) => closed === null).length
   }
@@ -91,7 +87,6 @@ export class Terminals {
     }))
   }
 
-  /** The link is down. */
   end(): void {
     this.#sending = null
     for (const terminal of this.#terminals.values()) {

@@ -42,7 +42,6 @@ interface Following {
   readonly argv: readonly string[]
   /** Environment variables for a release, besides those of this process. */
   readonly variables: Readonly<Record<string, string>>
-  /** Aborts when this process must end. */
   readonly stop: AbortSignal
   readonly print: (text: string) => void
   /** Runs the agent in this process; true if another release must take over. */

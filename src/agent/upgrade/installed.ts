@@ -15,15 +15,11 @@ export interface Installed {
 /** The time from the swap until the new release is linked. */
 export interface Trial {
   readonly taskId: string
-  /** Starts of the new release. */
   readonly starts: number
-  /** Process of the last start. */
   readonly process: ProcessId | null
 }
 
-/**
- * Contents of `releases/state.json`. The link `current` beside it takes precedence, because it changes last.
- */
+/** Contents of `releases/state.json`. The link `current` beside it wins, because it changes last. */
 export interface ReleaseState {
   /** Version of the installed rsm; if that differs, it was installed since and must run. */
   readonly base: string
@@ -97,9 +93,7 @@ export async function link(releases: string, version: string | null): Promise<vo
   await syncDirectory(releases)
 }
 
-/**
- * Makes the previous release run from the next start, for `reason`. Does nothing once the new one is linked.
- */
+/** Makes the previous release run from the next start, for `reason`. Does nothing after the trial. */
 export async function undo(releases: string, reason: string): Promise<void> {
   const state = readState(releases)
   if (state?.trial == null) return

@@ -13,9 +13,7 @@ export interface UpgradeOrder extends Endpoint {
   readonly dataDir: string
   /** Proxy variables for its downloads. */
   readonly environment: Record<string, string>
-  /** File of the installed rsm. */
   readonly installed: string
-  /** The agent that it replaces. */
   readonly agent: ProcessId
   /** Seconds until a download, or the wait for terminals, is aborted. */
   readonly timeout: number

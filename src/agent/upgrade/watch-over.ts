@@ -6,9 +6,7 @@ import { isOnline, runningState } from '../reports/status-file.ts'
 import { confirm, readState, releasesIn, undo } from './installed.ts'
 import type { UpgradeOrder } from './order.ts'
 
-/**
- * Seconds without a link while the server answers, before a rollback to the previous version (contract §10).
- */
+/** Seconds without a link while the server answers, before a rollback (contract §10). */
 const linkWithin = 60
 const pollInterval = 250
 /** Milliseconds between checks of the server, and for its answer. */

@@ -1,9 +1,7 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { RsmError } from '../../../core/errors.ts'
 
-/**
- * `marker` stands for omitted bytes: `offset` is their number, and `length` selects the stream that shows it.
- */
+/** `marker` stands for omitted bytes: `offset` is their number, `length` selects the stream that shows it. */
 export type ChunkKind = 'stdout' | 'stderr' | 'marker'
 export interface ChunkEntry {
   readonly kind: ChunkKind
@@ -64,7 +62,6 @@ export class ChunkIndex {
     for (let sequence = 0; sequence < this.#count; sequence += 1) yield this.at(sequence)
   }
 
-  /** Drops all entries from `count` on. */
   truncate(count: number): void {
     if (count === this.#count) return
     ftruncateSync(this.#open(), count * entryBytes)

@@ -109,7 +109,6 @@ export class ExecutionOutput {
     }
   }
 
-  /** Cuts the remaining output of an ended script. */
   finish(): OutputSummary {
     for (const spool of this.#spools) spool.end = size(spool)
     const sizes = this.#spools.map((spool) => size(spool) + spool.dropped)
@@ -226,9 +225,7 @@ export class ExecutionOutput {
     }
   }
 
-  /**
-   * Punches a hole if possible, which keeps sizes and offsets. Else truncates and counts the dropped bytes.
-   */
+  /** Punches a hole if possible, which keeps all offsets. Else truncates and counts dropped bytes. */
   #giveBack(spool: Spool, from: number, to: number): void {
     spool.freed = to
     const length = to - from

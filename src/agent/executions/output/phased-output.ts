@@ -1,13 +1,11 @@
 import type { Phase } from '../../../core/tasks/gates.ts'
 import { type Chunk, ExecutionOutput, type OutputSummary } from './execution-output.ts'
 
-/** Spool directory of one step. */
 interface Place {
   readonly phase: Phase
   readonly directory: string
 }
 
-/** Output of a finished step. */
 export interface PastOutput extends Place {
   readonly chunks: number
 }
@@ -18,14 +16,11 @@ export interface CurrentOutput extends Place {
   readonly isFinished: boolean
 }
 
-/**
- * Output of all steps of an execution as one sequence of chunks; at most one finished step is open at a time.
- */
+/** Output of all steps of an execution, as one sequence; at most one finished step is open at a time. */
 export class PhasedOutput {
   readonly #past: readonly PastOutput[]
   readonly #phase: Phase
   readonly #current: ExecutionOutput | null
-  /** Chunks of finished steps. */
   readonly #before: number
   #opened: { readonly of: PastOutput; readonly output: ExecutionOutput } | null = null
   #isDone: boolean
@@ -43,7 +38,6 @@ export class PhasedOutput {
     return this.#before + this.currentCount
   }
 
-  /** Chunks of the current step. */
   get currentCount(): number {
     return this.#current?.count ?? 0
   }

@@ -8,9 +8,7 @@ const pollInterval = 1_000
 /** Milliseconds, if inotify has no watch left for one of them. */
 const unwatchedInterval = 100
 
-/**
- * Reports when a running script has written: within a millisecond by inotify, at the latest within a second.
- */
+/** Reports when a running script has written: within 1 ms by inotify, at the latest within a second. */
 export class SpoolWatch {
   readonly #clock: Clock
   readonly #log: Log
