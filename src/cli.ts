@@ -9,19 +9,19 @@ interface CommandClass {
   new (argv: string[], config: Config): { _run(): Promise<unknown> }
 }
 
-/** Exit code of a program whose reader went away: 128 + SIGPIPE. */
+/** Exit code after a broken pipe: 128 + SIGPIPE. */
 const brokenPipe = 141
 
-/** Loads a command by its path without its ending, as `commands/hosts/list`. */
+/** Loads a command by its path without the extension, e.g. `commands/hosts/list`. */
 type LoadCommand = (path: string) => Promise<{ default: CommandClass }>
 
-/** Beside this file, which is bundled or not, and so are they. */
+/** Commands lie beside this file, in dist/src as in a bundle. */
 const beside: LoadCommand = (path) =>
   import(new URL(`${path}.js`, import.meta.url).href) as ReturnType<LoadCommand>
 
 /**
- * What a command reads of oclif's configuration. Loading the real one costs a third of a start; help, which needs it,
- * loads it.
+ * The part of oclif's configuration that commands read. Only help loads the real one, because that takes a third of
+ * the startup time.
  */
 function lightConfig(): Config {
   const config = {
@@ -50,17 +50,17 @@ async function carryOut(asked: Asked, manifest: Manifest, load: LoadCommand): Pr
   await new Command([...asked.argv], lightConfig())._run()
 }
 
-/** Carries out a command line; `load` finds commands where they do not lie beside this file. */
+/** Runs a command line; `load` finds commands that do not lie beside this file. */
 export async function main(argv: string[], load: LoadCommand = beside): Promise<void> {
   let asked: Asked | undefined
   const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
-  // First: oclif has a listener of its own, which throws.
+  // Runs before oclif's own listener, which throws.
   process.stdout.prependListener('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(brokenPipe)
-    // What is half written is no success, and the rest can't be written either.
+    // Incomplete output must not exit 0, and further writes would fail too.
     process.exit(reportFailure(failureOf(unwritable(error)), isJson()))
   })
-  // Nobody reads the errors any more: that ends no command.
+  // A closed stderr must not end the command.
   process.stderr.on('error', () => {})
   try {
     const manifest = JSON.parse(ownText('oclif.manifest.json')) as Manifest

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../core/errors.ts'
 
-/** Words of the longest name of a command. */
+/** Words of the longest command name. */
 const mostWords = 3
 
-/** What the manifest and the command classes both say of a flag. */
+/** Properties of a flag that manifest and command classes share. */
 export interface FlagShape {
   readonly type: string
   readonly char?: string | undefined
@@ -17,8 +17,8 @@ export interface FlagShape {
 type Flags<F extends FlagShape> = Readonly<Record<string, F>>
 
 /**
- * Words that are not UTF-8 arrive with U+FFFD in place of their bytes, so something else would run than was typed. A word in
- * which U+FFFD itself was typed passes, by the bytes that the kernel keeps. Errors: `usage`.
+ * Throws `usage` for arguments that are not UTF-8: Node replaces their bytes with U+FFFD, so a different command would run.
+ * A typed U+FFFD passes, because the kernel's copy of the arguments is valid UTF-8.
  */
 export function refuseForeignBytes(argv: readonly string[]): void {
   const word = argv.find((each) => each.includes('\ufffd'))
@@ -27,8 +27,8 @@ export function refuseForeignBytes(argv: readonly string[]): void {
 }
 
 /**
- * Splits a command line whose options end at the first other word, as ssh does: `-w web1 ls -l` is the option
- * `-w web1` and the words `ls -l`. A first `--` ends the options and is itself neither.
+ * Splits a command line whose options end at the first argument, like ssh: `-w web1 ls -l` has the option `-w web1` and the
+ * words `ls -l`. A `--` before them ends the options and belongs to neither.
  */
 export function splitOptions(
   argv: readonly string[],
@@ -42,7 +42,7 @@ export function splitOptions(
     for (const short of [flag.char, ...(flag.charAliases ?? [])])
       if (short !== undefined) valued.add(`-${short}`)
   }
-  /** Whether the value of this option is the next word: `-w x`, and `-qw x`, but neither `-wx` nor `--hosts=x`. */
+  /** Whether the next word is this option's value: for `-w x` and `-qw x`, but not `-wx` or `--hosts=x`. */
   const takesNext = (word: string): boolean => {
     if (word.startsWith('--')) return valued.has(word)
     const at = word
@@ -60,15 +60,14 @@ export function splitOptions(
   return { options: [...argv], words: [] }
 }
 
-/** The global flags, which may come before the command. Those that choose a server are missing in commands of this machine. */
+/** The global flags, which may come before the command; gathered from all commands, because local ones lack some. */
 export function globalFlags<F extends FlagShape>(commands: Readonly<Record<string, { flags: Flags<F> }>>) {
   const all = Object.values(commands).flatMap(({ flags }) => Object.entries(flags))
   return Object.fromEntries(all.filter(([, flag]) => flag.helpGroup === 'GLOBAL'))
 }
 
 /**
- * Splits a command line before its command, at the first word that is not a global flag. `names`: the flags before it;
- * `pending`: the flag whose value is the next word.
+ * Splits off leading global flags. `names`: the flags found; `pending`: a last flag whose value is missing.
  */
 export function splitGlobals<F extends FlagShape>(flags: Flags<F>, argv: readonly string[]) {
   const names: string[] = []
@@ -89,7 +88,7 @@ export function splitGlobals<F extends FlagShape>(flags: Flags<F>, argv: readonl
   return { globals: argv.slice(0, at), words: argv.slice(at), names, pending }
 }
 
-/** The longest run of leading words that names a command; `rest` follows them. */
+/** The command named by the longest run of leading words; `rest` is the remaining words. */
 export function findCommand<C>(commands: Readonly<Record<string, C>>, argv: readonly string[]) {
   for (let count = Math.min(argv.length, mostWords); count > 0; count--) {
     const words = argv.slice(0, count)

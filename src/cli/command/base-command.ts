@@ -24,8 +24,8 @@ const displayFlags = {
 /** The global flags (contract §9). */
 const globalFlags = {
   json,
-  url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
-  context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
+  url: string({ helpGroup, helpValue: 'URL', description: 'server to use (RSM_URL)' }),
+  context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to use (RSM_CONTEXT)' }),
   'token-file': string({
     helpGroup,
     helpValue: 'FILE',
@@ -52,7 +52,7 @@ type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
 
 type Values = Record<string, unknown>
 
-/** Styles are kept on a terminal only. */
+/** Keeps styles only on a terminal. */
 const clean = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
@@ -60,14 +60,14 @@ export abstract class BaseCommand extends Command {
   static override baseFlags = globalFlags
 
   globals: GlobalFlags = { json: false, quiet: false, utc: false }
-  /** The flags whose values came from variables. */
+  /** Flags whose values came from environment variables. */
   protected readonly variables: Variables = new Map()
 
   protected override async parse<F extends Values, B extends Values, A extends Values>(
     options: Input<F, B, A>,
     argv?: string[],
   ): Promise<ParserOutput<F, B, A>> {
-    // Base flags are inherited, so that a spread copy would lose them.
+    // Copied explicitly, because spreading `options` drops inherited properties.
     const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
     const declared = options.flags ?? ({} as FlagInput<F>)
     const flags = alone(fromEnvironment(anyCase(declared), this.variables))
@@ -78,17 +78,17 @@ export abstract class BaseCommand extends Command {
     return parsed
   }
 
-  /** Printed for people; with `--json` only the data is printed. A server chooses the names in it, and may be malicious. */
+  /** Prints sanitized text, because a malicious server could choose the names in it; nothing with `--json`. */
   print(text: string): void {
     if (!this.globals.json) process.stdout.write(`${clean(text)}\n`)
   }
 
-  /** Says in one line that something is done, unless `--quiet`. Data that was asked for goes through `print`. */
+  /** Confirms a change in one line, unless `--quiet`. Use `print` for requested data. */
   done(text: string): void {
     if (!this.globals.quiet) this.print(sanitizeLine(text))
   }
 
-  /** As `print`; text longer than the screen goes through the pager (contract §9: only on a terminal). */
+  /** Like `print`, but on a terminal pages text longer than the screen (contract §9). */
   async printLong(text: string): Promise<void> {
     const { isTTY, rows, columns } = process.stdout
     const mayPage = isTTY && !this.globals.json && this.globals['no-pager'] !== true
@@ -100,7 +100,7 @@ export abstract class BaseCommand extends Command {
     if (!(await showInPager(`${clean(text)}\n`, pager))) this.print(text)
   }
 
-  /** A next step, for people who watch. */
+  /** Suggests a next step, if a person is watching. */
   hint(text: string): void {
     if (!this.globals.json && !this.globals.quiet && isWatched()) process.stderr.write(`${sanitize(text)}\n`)
   }
@@ -123,19 +123,19 @@ export abstract class BaseCommand extends Command {
     })
   }
 
-  /** A token is as good as a password. In CI secrets are mounted as they are, and nobody can change that. */
+  /** A token is as good as a password. Silent in CI, where jobs cannot change the mode of mounted secrets. */
   protected warnOfReadable(path: string | undefined): void {
     if (path !== undefined && (process.env['CI'] ?? '') === '' && isReadableByAll(path))
       this.warning(`every user of this machine can read the token: chmod 600 ${shellWord(path)}`)
   }
 
-  /** The chosen server as people know it: `staging (https://rsm.example.org)`. */
+  /** The chosen server's display name: `staging (https://rsm.example.org)`. */
   serverName(): string {
     const { url, context } = this.server()
     return context === undefined || url.includes(context) ? url : `${context} (${url})`
   }
 
-  /** A client of the chosen server; without a token nothing is sent and the error says how to get one. */
+  /** A client of the chosen server. Errors: `unauthenticated` without a token; nothing is sent. */
   protected async client(): Promise<Client> {
     const server = this.server()
     if (server.token === undefined)
@@ -149,17 +149,17 @@ export abstract class BaseCommand extends Command {
     return openClient({ ...server, refused, warn: this.warning })
   }
 
-  // oclif would print errors on stdout under --json and read RSM_CONTENT_TYPE; ours go to stderr, from cli.ts.
+  // With --json, oclif would print errors on stdout and read RSM_CONTENT_TYPE; cli.ts prints ours on stderr.
   override jsonEnabled(): boolean {
     return false
   }
 
-  // Warns of deprecated aliases, for which oclif reads the whole configuration; we have none.
+  // oclif's version loads the whole configuration to warn about deprecated aliases; we have none.
   override async init(): Promise<void> {}
 
-  /** Explains a refusal of something that this program, not its user, asked for. */
+  /** Explains an error caused by something that rsm sent unasked. */
   protected async blamed(error: Error): Promise<Error> {
-    // Other errors cannot come from an older server, and are not worth what this loads.
+    // Other errors cannot come from an older server, so skip loading the module.
     const isReported: ErrorCode[] = ['invalid', 'not_found', 'method_not_allowed']
     if (!(error instanceof RsmError) || !isReported.includes(error.code)) return error
     const { blameOlderServer } = await import('./older-server.ts')
@@ -178,8 +178,8 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** A command that works on this machine: a server cannot be chosen for it. */
+/** A command that works on this machine, without the flags that choose a server. */
 export abstract class LocalCommand extends BaseCommand {
-  // The flags that are missing are optional, so their values are undefined.
+  // Safe, because the missing flags are optional.
   static override baseFlags = { json, ...displayFlags } as typeof globalFlags
 }

@@ -5,12 +5,12 @@ import { commandMeant } from './usage.ts'
 
 interface ManifestCommand {
   readonly flags: Record<string, FlagShape>
-  /** False where the options end at the first other word. */
+  /** False if options end at the first argument. */
   readonly strict?: boolean
   readonly relativePath: readonly string[]
 }
 
-/** As much of oclif.manifest.json as it takes to find a command. */
+/** The part of oclif.manifest.json that is needed to find a command. */
 export interface Manifest {
   readonly commands: Record<string, ManifestCommand>
 }
@@ -35,7 +35,7 @@ function verbsOf(manifest: Manifest, topic: string): string[] {
 
 const usage = (message: string, hint = 'rsm --help') => new RsmError('usage', message, { hint })
 
-/** An option before the command that is not a global one. */
+/** For an option before the command that is not a global flag. */
 function misplacedOption(option: string, globals: readonly string[]): RsmError {
   const known = ['--version', '--help', ...globals.map((name) => `--${name}`)]
   const meant = /^-[vV]$/.test(option) ? '--version' : nearest(option.replace(/=.*$/s, ''), known)
@@ -44,7 +44,7 @@ function misplacedOption(option: string, globals: readonly string[]): RsmError {
     : usage(`unknown option: ${option} (did you mean rsm ${meant}?)`)
 }
 
-/** A global flag before a command that does not have it. */
+/** For a global flag before a command that lacks it. */
 function refusedGlobal(name: string, { words, command }: { words: string[]; command: ManifestCommand }) {
   const typed = words.join(' ')
   return Object.hasOwn(command.flags, name)
@@ -62,14 +62,14 @@ function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
     : usage(`unknown command: ${first}${meant}`)
 }
 
-/** The options of a command line, without what belongs to a command that is to run elsewhere. */
+/** Options of rsm itself, without the words of a command that runs on hosts. */
 function ownOptions(command: ManifestCommand, argv: readonly string[]): readonly string[] {
   if (command.strict === false) return splitOptions(argv, command.flags).options
   const end = argv.indexOf('--')
   return end === -1 ? argv : argv.slice(0, end)
 }
 
-/** Whether errors are to be JSON, too; `-o json` of a list is `--json`. */
+/** Whether errors are printed as JSON too; `-o json` of a list means `--json`. */
 function asksJson(options: readonly string[]): boolean {
   return options.some(
     (word, at) =>
@@ -80,7 +80,7 @@ function asksJson(options: readonly string[]): boolean {
   )
 }
 
-/** Reads a command line; an unknown command rejects with `usage` and the nearest verb (contract §9). */
+/** Parses a command line; throws `usage` for an unknown command, with the nearest verb (contract §9). */
 export function readCommandLine(manifest: Manifest, argv: readonly string[]): Asked {
   const flags = argv[0]?.startsWith('-') ? globalFlags(manifest.commands) : {}
   const { globals, words: typed, names, pending } = splitGlobals(flags, argv)

@@ -11,7 +11,7 @@ import {
 import { controlSocket } from '../../disk/control-socket.ts'
 import { cutUpgrade } from '../../disk/upgrade-traces.ts'
 
-/** How long a server may take to answer, in milliseconds. */
+/** Timeout for the server's response, in milliseconds. */
 const patience = 60_000
 
 interface Envelope {
@@ -32,8 +32,8 @@ function exchange(socketPath: string, name: string, input: object): Promise<Inco
 
 class NoServer extends RsmError {
   constructor(dataDir: string, cause: unknown) {
-    super('unreachable', `no server runs on the data directory ${dataDir}`, {
-      hint: 'name the directory of the server with --data-dir (RSM_DATA_DIR), or start the server',
+    super('unreachable', `no server is running on the data directory ${dataDir}`, {
+      hint: 'choose its directory with --data-dir (RSM_DATA_DIR), or start the server',
       cause,
     })
   }
@@ -45,16 +45,16 @@ function explain(error: unknown, dataDir: string): RsmError {
   if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTDIR') return new NoServer(dataDir, error)
   if (code === 'EACCES' || code === 'EPERM')
     return new RsmError('forbidden', `the data directory ${dataDir} belongs to another user`, {
-      hint: 'run this as the user that the server runs as, or as root',
+      hint: "run this as the server's user, or as root",
       cause: error,
     })
   return new RsmError('unreachable', `the server on ${dataDir} does not answer: ${message}`, { cause: error })
 }
 
-/** Whether no server runs on a data directory, which its lock then proves to who takes it. */
+/** Whether no server runs on the data directory; taking its lock proves it. */
 export const isWithoutServer = (error: unknown): boolean => error instanceof NoServer
 
-/** The answer of the server on a data directory, as it begins. */
+/** Resolves with the response once its headers arrive. */
 async function ask(dataDir: string, name: string, input: object): Promise<IncomingMessage> {
   const explained = (error: unknown) => {
     throw explain(error, dataDir)
@@ -72,7 +72,7 @@ async function refusal(response: IncomingMessage): Promise<RsmError> {
   return new RsmError(codeOfStatus(response.statusCode ?? 500), message, hint === undefined ? {} : { hint })
 }
 
-/** Asks the server that runs on a data directory. Errors: `unreachable` where none does, `forbidden`, and the server's own. */
+/** Calls the server on a data directory. Errors: `unreachable` if none runs there, `forbidden`, and the server's own. */
 export async function control<N extends ControlName>(
   dataDir: string,
   name: N,
@@ -83,7 +83,7 @@ export async function control<N extends ControlName>(
   return (JSON.parse(await readText(response)) as Envelope).data as ControlCalls[N]['answer']
 }
 
-/** As `control`; where no server runs `alone` does it, which takes the lock of the directory. */
+/** Like `control`; if no server runs, calls `alone`, which takes the lock of the directory. */
 export async function controlOr<N extends ControlName>(
   dataDir: string,
   name: N,
@@ -98,7 +98,7 @@ export async function controlOr<N extends ControlName>(
   }
 }
 
-/** As `control`, for what answers with bytes; their stream fails with the server's reason where that breaks off. */
+/** Like `control`, for a response of bytes. If the server aborts, the stream fails with its reason. */
 export async function controlStream<N extends ControlStreamName>(
   dataDir: string,
   name: N,
@@ -106,7 +106,7 @@ export async function controlStream<N extends ControlStreamName>(
 ): Promise<AsyncIterable<Buffer>> {
   const response = await ask(dataDir, name, input)
   if (response.statusCode !== 200) throw await refusal(response)
-  // From here on it goes as fast as its reader.
+  // The reader sets the pace from here on.
   response.setTimeout(0)
   return whole(response, dataDir)
 }
@@ -115,7 +115,7 @@ async function* whole(response: IncomingMessage, dataDir: string): AsyncGenerato
   try {
     for await (const chunk of response) yield chunk as Buffer
   } catch (cause) {
-    throw new RsmError('unreachable', `the server on ${dataDir} ended before its answer did`, {
+    throw new RsmError('unreachable', `the server on ${dataDir} stopped before its answer was complete`, {
       hint: 'read its log, and try again when `rsm server status` answers',
       cause,
     })
@@ -126,7 +126,7 @@ async function* whole(response: IncomingMessage, dataDir: string): AsyncGenerato
   throw new RsmError(codeOfStatus(code), message, hint === undefined ? {} : { hint })
 }
 
-/** In place of `error`, where no server runs since an upgrade was cut: that, and how to go on. */
+/** Replaces `error` if no server runs because an upgrade was interrupted: says so, and how to continue. */
 export function cutFault(dataDir: string, error: unknown): unknown {
   const cut = cutUpgrade(dataDir)
   const isStopped = isWithoutServer(error) || (error instanceof RsmError && error.code === 'interrupted')

@@ -3,35 +3,35 @@ import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { baseDirectory } from '../contexts/private-files.ts'
 
-/** Where rsm keeps a user's lasting files. */
+/** The user's persistent state (XDG_STATE_HOME). */
 export function stateDirectory(name: string): string {
   return join(baseDirectory('STATE'), 'rsm', name)
 }
 
-/** The help of `--data-dir`, the same on every machine. */
+/** Help of `--data-dir`, independent of the user who reads it. */
 export function dataDirectoryHelp(name: 'server' | 'agent'): string {
   return `data directory (root: ${join('/var/lib/rsm', name)}, else ~/.local/…)`
 }
 
-/** `/var/lib/rsm/NAME` for root, as services have it, else the user's own state directory. */
+/** `/var/lib/rsm/NAME` for root, as for services; otherwise in the user's state directory. */
 export function defaultDataDirectory(name: 'server' | 'agent'): string {
   return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
 }
 
-/** `--data-dir` of the commands that speak to a server on this machine. */
+/** `--data-dir` of commands for a server on this machine. */
 export const serverDirectoryFlag = string({
   env: 'RSM_DATA_DIR',
   helpValue: 'DIR',
   description: dataDirectoryHelp('server'),
 })
 
-/** The directory that an option names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */
+/** The given directory, or the default. Errors: `usage` for an empty one, which would mean the working directory. */
 export function givenDirectory(option: string, given: string | undefined, otherwise: string): string {
   if (given?.trim() !== '') return given ?? otherwise
   throw new RsmError('usage', `${option} is empty`, { hint: `leave it out for ${otherwise}` })
 }
 
-/** The directory that `--data-dir` names, or the default. Errors: as of `givenDirectory`. */
+/** The directory of `--data-dir`, or the default. Errors: like `givenDirectory`. */
 export function dataDirectory(name: 'server' | 'agent', given: string | undefined): string {
   return givenDirectory('--data-dir', given, defaultDataDirectory(name))
 }

@@ -1,19 +1,19 @@
 import { RsmError } from '../../core/errors.ts'
 import { failureOf, reportFailure } from './failure.ts'
 
-/** Errors that every further item would meet as well. */
+/** Errors that every other item would run into too. */
 const ofAll = new Set(['unreachable', 'unauthenticated', 'forbidden', 'interrupted'])
 
 interface Each<T, R> {
   readonly nameOf: (item: T) => string
   readonly json: boolean
-  /** Called once at the end with the items that were done, if any, and their results; also after an error. */
+  /** Called once at the end, even after an error, unless no item succeeded. */
   readonly done?: (items: readonly T[], results: readonly R[]) => void
 }
 
 /**
- * Does the same to each, one after the other. With several items a failure is reported with its name, and the others go on; the exit
- * code becomes the worst. Returns the results of the others. Errors: that of a single item, or one that every item would meet.
+ * Applies `work` to each item in turn and returns the results of those that succeed. With several items, a failure is reported
+ * under the item's name and the highest exit code wins. Errors: that of a single item, or one that affects every item.
  */
 export async function doToEach<T, R>(
   items: readonly T[],

@@ -7,7 +7,7 @@ import { widthOf } from '../text/width.ts'
 import { wrapSentence } from '../text/wrap.ts'
 import { isMisuse, Misuse, usageOf } from './usage.ts'
 
-/** A failure as people and programs see it (contract §9). */
+/** Failure as printed, for people or as JSON (contract §9). */
 interface Failure {
   readonly exit: number
   readonly code: string
@@ -16,10 +16,10 @@ interface Failure {
   readonly hint: string | null
 }
 
-/** Exit code where the time is over, of a host and of a wait (contract §9). */
+/** Exit code of a timeout, of a host or a wait. */
 export const timedOutExit = 124
 
-/** A wait that was given up: `interrupted` (130 after Ctrl-C, 143 after SIGTERM) or `timeout` (124) (contract §9). */
+/** A wait that ended early: `interrupted` (130 after Ctrl-C, 143 after SIGTERM) or `timeout` (124) (contract §9). */
 export class Halted extends RsmError {
   readonly exit: number
 
@@ -29,7 +29,7 @@ export class Halted extends RsmError {
   }
 }
 
-/** No session could be had on a host: 255, as ssh has it. */
+/** No session could be opened on a host: exit code 255, like ssh. */
 export class NoTerminal extends RsmError {
   readonly exit = 255
 
@@ -45,7 +45,7 @@ const onOneLine = (text: string) =>
     .join(' ')
     .trim()
 
-/** Names the variable in place of the flag that took its value from it: nobody typed that flag. */
+/** Replaces flags in a message with the variables that set them, because the user typed no such flag. */
 export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap<string, string>): E {
   const named = (text: string) =>
     text.replace(/(?<![\w-])--([a-z][a-z-]*)/g, (option, name: string) => variables.get(name) ?? option)
@@ -55,7 +55,7 @@ export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap
   return error
 }
 
-/** Options whose name differs from that of the field. */
+/** Options named differently from their field. */
 const optionOf: Readonly<Record<string, string>> = {
   timezone: 'tz',
   tags: 'tag',
@@ -65,7 +65,7 @@ const optionOf: Readonly<Record<string, string>> = {
   path: 'to',
 }
 
-/** Fields that are arguments. Every command has a flag `--url`, which is another one. */
+/** Fields that are arguments. `url` needs an entry, because every command has an unrelated flag `--url`. */
 const words: Readonly<Record<string, string>> = {
   url: 'URL',
   'copy.path': 'path on hosts',
@@ -74,7 +74,7 @@ const words: Readonly<Record<string, string>> = {
 
 const bare = (name: string) => name.replace(/[-.]/g, '').toLowerCase()
 
-/** A field of a body as a command line has it: `--every` for `everySeconds`, `-p PATH`, `new password`. */
+/** Name of a body's field on the command line: `--every` for `everySeconds`, `-p PATH`, `new password`. */
 function fieldWord(field: string, flags: readonly string[]): string {
   if (field.startsWith('params.')) return `-p ${field.slice('params.'.length)}`
   const last = field.slice(field.lastIndexOf('.') + 1)
@@ -87,10 +87,10 @@ function fieldWord(field: string, flags: readonly string[]): string {
   return words[field] ?? (spaced === last ? field : spaced)
 }
 
-/** Index of a part in its list, which means nothing on a command line. */
+/** List index of a field, meaningless on a command line. */
 const partIndex = /\[\d+\]$/
 
-/** Faults of a body in the words of a command line, where a selector is what was typed. `rsm api` takes the fields themselves. */
+/** Rewords faults of a body's fields for the command line, except for `rsm api`, whose users type the fields. */
 function plainFaults({ message, fields }: RsmError, id: string, flags: readonly string[]): string {
   if (id === 'api') return message.replace(/^Validation failed: /, '')
   const known = new Set(fields.map(({ field }) => field.replace(partIndex, '')))
@@ -110,7 +110,7 @@ function plainFaults({ message, fields }: RsmError, id: string, flags: readonly 
 const hintOf = ({ code, message, hint }: RsmError): string | null =>
   hint ?? (code === 'not_found' && message.startsWith('no such task: ') ? 'rsm tasks list' : null)
 
-/** Any thrown value as what is shown; a defect shows its message and never a stack. */
+/** The failure for any thrown value; a bug shows its message, never a stack. */
 export function failureOf(error: unknown, id = '', flags: readonly string[] = []): Failure {
   const cause = isMisuse(error) ? usageOf(error, id, flags) : error
   if (cause instanceof RsmError)
@@ -136,16 +136,13 @@ export function unwritable(error: NodeJS.ErrnoException): RsmError {
   return new RsmError('unavailable', message)
 }
 
-/** Indents of a hint, and of what continues in the next line. */
+/** Indents of hints and of continuation lines. */
 const hintIndent = ' '.repeat(5)
 const furtherIndent = ' '.repeat(7)
-/** A terminal that is narrower breaks lines as well as we could. */
+/** Narrower terminals wrap lines no worse than we would. */
 const leastColumns = 30
 
-/**
- * The failure for people: a line, and below it the hint. Lines longer than `columns` are broken at their words, but in no command
- * that may be copied.
- */
+/** A failure for people: the message, then the hint. Wraps at `columns`, but never inside a command, so that it can be copied. */
 export function failureText({ message, hint }: Failure, columns: number | undefined): string {
   const room = columns === undefined || columns < leastColumns ? undefined : columns - furtherIndent.length
   const broken = (text: string): string =>
@@ -157,7 +154,7 @@ export function failureText({ message, hint }: Failure, columns: number | undefi
   return [`rsm: ${broken(said)}`, ...steps.map((step) => hintIndent + broken(step)), ''].join('\n')
 }
 
-/** One line (and one for the hint) on stderr, or one line of JSON; answers the exit code. */
+/** Prints the failure on stderr, for people or as one line of JSON; returns the exit code. */
 export function reportFailure(failure: Failure, json: boolean): number {
   if (json) process.stderr.write(`${jsonText({ error: failure })}\n`)
   else process.stderr.write(failureText(failure, columnsOf(process.stderr)))

@@ -5,9 +5,9 @@ import type { Manifest } from './command-line.ts'
 
 type Plugins = NonNullable<Parameters<typeof Config.load>[0] & object>
 
-/** The first commands and topics that help shows, each with its summary. */
+/** Commands and topics that help lists first, each with its summary. */
 const common = ['exec', 'cp', 'logs', 'tasks', 'hosts', 'terminal', 'tui']
-/** The others by use, without summaries, so that all fit one screen of 80x24. */
+/** The others grouped by use, without summaries, so that all fit on a screen of 80x24. */
 const others: [use: string, names: string[]][] = [
   ['Automate', ['scripts', 'schedules', 'webhooks', 'events', 'api', 'completion']],
   ['Organize', ['clusters', 'enrollments', 'users', 'files', 'recordings', 'audit']],
@@ -22,7 +22,7 @@ const examples = [
   ['$ rsm terminal web1', 'open a terminal on a host'],
 ] satisfies [string, string][]
 
-/** The page of a command, without the global flags: they would be half of it. */
+/** Omits the global flags, because they would take up half of the page. */
 class CommandPage extends CommandHelp {
   override generate(): string {
     const { flags } = this.command
@@ -45,7 +45,7 @@ class CommandPage extends CommandHelp {
     return needed.length === Object.keys(flags).length ? usage : `${usage} [OPTIONS]`
   }
 
-  /** Groups in the order of the command: targets before output. */
+  /** Keeps the command's own order of groups, e.g. targets before output. */
   protected override groupFlags(flags: Parameters<CommandHelp['groupFlags']>[0]) {
     const { mainFlags, flagGroups } = super.groupFlags(flags)
     const order = Object.values(this.command.flags).map(({ helpGroup }) => helpGroup)
@@ -53,7 +53,7 @@ class CommandPage extends CommandHelp {
     return { mainFlags, flagGroups: Object.fromEntries(groups) }
   }
 
-  /** The summary is above it already. */
+  /** Omits the summary, because it is already printed above. */
   protected override description(): string | undefined {
     const { description } = this.command
     return description && this.wrap(description)
@@ -70,7 +70,7 @@ class Pages extends Help {
   protected override async showRootHelp(): Promise<void> {
     const { commands, topics, pjson } = this.config
     const about = new Map([
-      // A topic ends with the list of its commands.
+      // Descriptions of topics end with a list of their commands.
       ...topics.map(({ name, description = '' }) => [name, description.replace(/: [^:]*$/, '')] as const),
       ...commands.map(({ id, summary = '' }) => [id, summary] as const),
     ])
@@ -84,18 +84,18 @@ class Pages extends Help {
   }
 
   showGlobalFlags(): void {
-    // It has no other flags.
+    // whoami has no flags of its own.
     const whoami = this.config.findCommand('whoami', { must: true })
     this.log(new CommandHelp(whoami, this.config, { ...this.opts, sections: ['flags'] }).generate())
     this.log(`
-All may also come before the command. Commands that work on this machine only,
-such as rsm agent status, have none of those that choose a server.`)
+All may also come before the command. Commands that work only on this machine,
+such as rsm agent status, lack the flags that choose a server.`)
   }
 }
 
 /**
- * Shows the help of these words as oclif writes it. oclif would look for package.json, manifest and plugins on disk: it is
- * told what they say, as in a single executable there are no such files.
+ * Shows oclif's help for a command or topic. Passes in package.json and manifest, because a single executable has no such
+ * files for oclif to find.
  */
 export async function showHelp(words: readonly string[], manifest: Manifest): Promise<void> {
   const pjson = ownPackage()

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 
 /**
- * Copies a file to where the server of a data directory takes over what it is to hand out, and hands its name there to
- * `use`: the server may read no other place. Errors: `usage` for a file that can't be read, `unavailable` where there is no room.
+ * Copies a file into `releases/` of a data directory, because the server may read no other directory; calls `use` with its
+ * name there. Errors: `usage` for an unreadable file, `unavailable` if the disk is full.
  */
 export async function withIncoming<T>(
   dataDir: string,
@@ -34,7 +34,7 @@ function explain(error: NodeJS.ErrnoException, file: string, dataDir: string): R
     return new RsmError('unavailable', `no room in ${dataDir}/releases for ${file}`, { cause: error })
   return new RsmError('usage', `cannot copy ${file} to ${dataDir}/releases: ${error.message}`, {
     ...(isSource && {
-      hint: 'name a file that you can read, and run this as the user of the server, or as root',
+      hint: "choose a file that you can read, and run this as the server's user, or as root",
     }),
     cause: error,
   })

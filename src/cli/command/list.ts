@@ -9,18 +9,17 @@ interface Listed<Row> {
   readonly totalElements: number
 }
 
-/** What a list is called, its columns, and what is said where there is nothing to show. */
 interface ListView<Row> {
-  /** In the plural. */
+  /** Plural. */
   readonly noun: string
   readonly columns: readonly Column<Row>[]
-  /** Whether the user asked for only some. */
+  /** Whether flags narrow the list. */
   readonly filtered: boolean
-  /** Said where there are none at all. */
+  /** Notice for an empty, unfiltered list. */
   readonly none: string
 }
 
-/** Says that there is nothing to show, or that `--limit` cut the list (contract §9). */
+/** Notes that the list is empty, or that `--limit` truncated it (contract §9). */
 export function sayCount(
   command: BaseCommand,
   { content, totalElements }: Listed<unknown>,
@@ -31,7 +30,7 @@ export function sayCount(
     command.notice(`${content.length} of ${totalElements} ${noun} shown (--limit)`)
 }
 
-/** Prints a list, and answers it as the command's data. */
+/** Prints a list and returns it as the command's data. */
 export async function showList<Row>(
   command: BaseCommand,
   page: Listed<Row>,

@@ -2,18 +2,18 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { compareVersions } from '../../core/release.ts'
 
-/** How long a server may take to say how old it is, milliseconds. */
+/** Timeout for asking the server for its version, in milliseconds. */
 const patience = 5000
 
-/** The fields that a server refused because it does not know them; empty if it refused anything else. */
+/** Fields rejected as unknown; empty if the server rejected anything else. */
 export function unknownFields({ fields }: RsmError): string[] {
   return fields.every(({ message }) => message === 'unknown field') ? fields.map(({ field }) => field) : []
 }
 
-/** The path, field or group that an older server does not know; null if it refused something else. */
+/** The path, field or group unknown to the server; null for any other error. */
 function unknownTo(error: RsmError): string | null {
   const { code, message } = error
-  // What this program sends by itself is a method that its own version has.
+  // Commands send only methods that servers of their own version accept.
   if (code === 'method_not_allowed') return 'this call'
   const [, path] = /^No such path(?:: (\S+))?$/.exec(message) ?? []
   if (message.startsWith('No such path')) return path ?? 'this call'
@@ -22,8 +22,8 @@ function unknownTo(error: RsmError): string | null {
 }
 
 /**
- * Explains an error that people can do something about: if the server does not know what this program sends by itself, it is
- * probably older, and is asked for its version.
+ * Explains an error about a path, field or group that a command always sends: the server is probably older, so its version is
+ * requested. Returns other errors unchanged.
  */
 export async function blameOlderServer(
   error: RsmError,
@@ -36,9 +36,9 @@ export async function blameOlderServer(
     const info = await (await client()).until(AbortSignal.timeout(patience)).server.info()
     if (info !== null && compareVersions(info.version, version)?.isOlder !== true) return error
     const age = info === null ? '' : ` (${info.version})`
-    return new RsmError(error.code, `the server is older${age}, it does not know ${unknown}`, {
+    return new RsmError(error.code, `the server is older${age} and does not know ${unknown}`, {
       fields: error.fields,
-      hint: `this is rsm ${version}: upgrade the server, or leave that out`,
+      hint: `this is rsm ${version}: upgrade the server, or leave it out`,
       cause: error,
     })
   } catch {

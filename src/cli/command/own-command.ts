@@ -5,11 +5,11 @@ import { delimiter, isAbsolute, join, relative } from 'node:path'
 import { isSingleFile } from '../../disk/own-files.ts'
 import { shellWord } from '../text/sanitize.ts'
 
-/** Names the process that waits for this one. */
+/** Holds the pid of the process that waits for this one. */
 const waiterVariable = 'RSM_WAITED_FOR_BY'
 const endingSignals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
-/** What to type to start this program again: `rsm`, or where no `rsm` is on the PATH `node bin/run.js`, or the single file. */
+/** Command to start rsm again: `rsm` if that is on the PATH, else `node bin/run.js` or the single executable. */
 export function ownCommand(
   script: string = (isSingleFile ? process.execPath : process.argv[1]) ?? 'rsm',
   path: string = process.env['PATH'] ?? '',
@@ -25,7 +25,7 @@ export function ownCommand(
 
 export function isOnPath(program: string, path: string): boolean {
   return path.split(delimiter).some((directory) => {
-    // npm and npx put these on the PATH of what they start; another terminal does not have them.
+    // npm and npx add these to the PATH of their children only; another terminal lacks them.
     if (directory === '' || directory.endsWith('node_modules/.bin')) return false
     try {
       accessSync(join(directory, program), constants.X_OK)
@@ -36,22 +36,22 @@ export function isOnPath(program: string, path: string): boolean {
   })
 }
 
-/** The same for a process that this one starts: its program, and the words before those of a command. */
+/** Program and leading arguments to start rsm as a child process. */
 export function ownProcess(): readonly [program: string, words: readonly string[]] {
-  // Its path may hold another release by now.
+  // The file at our path may be a different release by now.
   if (isSingleFile) return ['/proc/self/exe', []]
   return [process.execPath, [...process.execArgv, process.argv[1] ?? '']]
 }
 
-/** Whether this process does the work, apart from the one that was typed. */
+/** Whether this is the detached process that `runApart` started. */
 export const isApart = (): boolean => process.env[waiterVariable] !== undefined
 
-/** Whether nobody waits for it any more. */
+/** Whether the process that waited for this one is gone. */
 export const isForsaken = (): boolean => process.ppid !== Number(process.env[waiterVariable])
 
 /**
- * Runs this command line once more, as a process in a session of its own: it continues when this one is killed, or its terminal
- * is closed. Signals are passed on. Answers its exit code, null where it was killed.
+ * Runs this command line again in its own session, so that it survives this process and its terminal. Forwards signals.
+ * Resolves with its exit code, null if it was killed.
  */
 export async function runApart(): Promise<number | null> {
   const [program, words] = ownProcess()
@@ -70,7 +70,7 @@ export async function runApart(): Promise<number | null> {
   }
 }
 
-/** Does the work to its end, though it is told to end, or nobody can read any more what it says. */
+/** Runs `work` to its end despite signals to stop and a closed stdout; `heard` receives the signals. */
 export async function undisturbed<T>(heard: (signal: string) => void, work: () => Promise<T>): Promise<T> {
   const stopped = process.stdout.rawListeners('error') as ((error: Error) => void)[]
   for (const listener of stopped) process.stdout.off('error', listener)

@@ -4,14 +4,14 @@ import { isOnPath } from './own-command.ts'
 /** The exit codes of a shell that cannot start a command. */
 const notStarted = new Set<number | null>([126, 127])
 
-/** The command line that $PAGER says, else less where there is one; undefined where nothing is to page. */
+/** $PAGER, else `less` if installed; undefined for no paging. */
 export function pagerCommand(env: NodeJS.ProcessEnv): string | undefined {
   const named = env['PAGER']?.trim()
   if (named === '' || named === 'cat' || env['TERM'] === 'dumb') return undefined
   return named ?? (isOnPath('less', env['PATH'] ?? '') ? 'less' : undefined)
 }
 
-/** Whether the text needs more lines than the screen has; the last one is left for the prompt. */
+/** Whether the text exceeds the screen, whose last line is left for the prompt. */
 export function isLongerThan(text: string, { rows, columns }: { rows: number; columns: number }): boolean {
   const lines = text.split('\n')
   if (lines.length >= rows) return true
@@ -19,18 +19,15 @@ export function isLongerThan(text: string, { rows, columns }: { rows: number; co
   return needed >= rows
 }
 
-/**
- * Shows a text through the pager, and resolves when that has ended, however early. False where it could not be started:
- * nothing was shown then.
- */
+/** Resolves when the pager exits, even if it is quit early; false if it could not be started and nothing was shown. */
 export async function showInPager(text: string, command: string): Promise<boolean> {
   const { spawn } = await import('node:child_process')
-  // $PAGER is a command line, read by a shell, as git and man read it. -F and -X: a text of one screen stays on it; -R: colours.
+  // Runs $PAGER in a shell, like git and man. LESS: -F and -X leave a single screen of text in place; -R shows colours.
   const pager = spawn('/bin/sh', ['-c', command], {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: { LESS: 'FRX', ...process.env },
   })
-  // Ctrl-C is the pager's, which gives the terminal back; ending first would leave both reading from it.
+  // Leave Ctrl-C to the pager: if rsm exited first, pager and shell would both read the terminal.
   const ignore = () => {}
   process.on('SIGINT', ignore)
   try {
@@ -38,7 +35,7 @@ export async function showInPager(text: string, command: string): Promise<boolea
       pager.once('error', reject)
       pager.once('close', resolve)
     })
-    // Quit before it had read everything.
+    // EPIPE: the pager quit before reading everything.
     pager.stdin.on('error', ignore)
     pager.stdin.end(text)
     return !notStarted.has(await ended)

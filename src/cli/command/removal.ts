@@ -9,13 +9,13 @@ import { doToEach } from './each.ts'
 export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
 
 interface Removal<T, R> {
-  /** What is removed, as messages call it: `host`. */
+  /** Singular, for messages: `host`. */
   readonly noun: string
   readonly nameOf: (item: T) => string
   readonly remove: (item: T) => Promise<R>
 }
 
-/** Removes them, asking once for all (contract §9); answers what each came to. */
+/** Removes the items after one confirmation for all (contract §9); returns the results. */
 export async function removeAll<T, R>(
   command: BaseCommand,
   items: readonly T[],
@@ -35,7 +35,6 @@ export async function removeAll<T, R>(
 interface RemovalCommand<T extends { id: number | string }, R> {
   readonly summary: string
   readonly examples: string[]
-  /** Its name, and what it stands for. */
   readonly arg: readonly [name: string, description: string]
   readonly noun: string
   readonly nameOf: (item: T) => string
@@ -43,7 +42,7 @@ interface RemovalCommand<T extends { id: number | string }, R> {
   readonly remove: (client: Client, id: T['id']) => Promise<R>
 }
 
-/** A command that removes what its words name, each once. All are looked up first, so that a mistyped name removes nothing. */
+/** A command that removes records by name. Looks up all names first, so that a mistyped one removes nothing. */
 export function removalCommand<T extends { id: number | string }, R>({
   summary,
   examples,

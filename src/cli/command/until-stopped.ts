@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
+/** Milliseconds before a stopped process exits despite open handles. */
 const linger = 2_000
-/** Milliseconds that an interrupted start gets to finish, so that it is stopped in order. */
+/** Milliseconds for an interrupted start to finish, so that it can be stopped in order. */
 const startPatience = 500
 
-/** Aborts on the first SIGINT or SIGTERM, and SIGHUP if that is not taken otherwise; a second one ends the process at once. */
+/** Aborts on the first SIGINT or SIGTERM, with `hangUp` also SIGHUP; a second one exits at once. */
 export function stopSignal({ hangUp = false } = {}): AbortSignal {
   const stopping = new AbortController()
   const codes = { SIGINT: 130, SIGTERM: 143, ...(hangUp ? { SIGHUP: 129 } : {}) }
@@ -22,14 +22,14 @@ export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** After everything was closed: a forgotten handle must not keep a stopped service alive. */
+/** Call after closing everything, so that a leaked handle cannot keep a stopped service alive. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), linger).unref()
 }
 
 /**
- * Resolves with the started server, or with null if `stop` comes first and the start still waits, for example for a silent
- * database. The process may end then, because a start survives a kill.
+ * Resolves with the started server, or with null if `stop` aborts while the start still waits, e.g. for an unresponsive
+ * database. The process may then exit, because a start survives being killed.
  */
 export function startedBefore<T>(stop: AbortSignal, starting: Promise<T>): Promise<T | null> {
   const givenUp = aborted(stop).then(() => delay(startPatience, null, { ref: false }))

@@ -15,17 +15,17 @@ const listedBy: Readonly<Record<string, string>> = {
   RECORDING: 'rsm recordings list',
 }
 
-/** Options that choose a server: only commands of this machine lack them. */
+/** Options that choose a server; only local commands lack them. */
 const choosesServer = /^--(?:url|context|token-file|ca-file|tls-fingerprint)(?:=|$)/
 
-/** What oclif's parser throws; told by its shape, so that oclif is not loaded here. */
+/** Error of oclif's parser, recognized by its shape so that oclif need not be loaded. */
 interface ParseError extends Error {
   readonly oclif: unknown
   readonly flags?: readonly string[]
   readonly args?: readonly unknown[]
 }
 
-/** A mistake in the words typed. oclif rewrites the message of what a `parse` throws, so the sentence stands beside it. */
+/** A usage error. `sentence` keeps the original message, because oclif rewrites that of errors thrown by a `parse`. */
 export class Misuse extends RsmError {
   sentence: string
 
@@ -35,12 +35,11 @@ export class Misuse extends RsmError {
   }
 }
 
-/** Whether an error is a mistake in the words typed. */
 export function isMisuse(error: unknown): error is ParseError | Misuse {
   return error instanceof Misuse || (error instanceof Error && 'oclif' in error)
 }
 
-/** The mistake in our words, with what to type instead. `flags`: the names of those that the command `id` has. */
+/** Rephrases a usage error and suggests a correction. `flags`: names of the flags of command `id`. */
 export function usageOf(error: ParseError | Misuse, id: string, flags: readonly string[]): RsmError {
   const help = `rsm ${id.replaceAll(':', ' ')} --help`
   const usage = (message: string, hint = help) => new RsmError('usage', message, { hint })
@@ -53,7 +52,7 @@ export function usageOf(error: ParseError | Misuse, id: string, flags: readonly 
     case 'RequiredArgsError': {
       const missing = (error.args as readonly { name: string }[]).map(({ name }) => name.toUpperCase())
       const list = listedBy[missing[0] ?? '']
-      return usage(`missing ${missing.join(' ')}`, list === undefined ? help : `${list} names them; ${help}`)
+      return usage(`missing ${missing.join(' ')}`, list === undefined ? help : `${list} shows them; ${help}`)
     }
     default:
       return usage(plainSentence(error.message))
@@ -74,14 +73,14 @@ function optionNear(typed: string, flags: readonly string[]): string | undefined
   return found === undefined ? undefined : `--${found}`
 }
 
-/** The two sentences of the parser that have no class of their own. */
+/** Rephrases the two messages of the parser that have no error class. */
 function plainSentence(message: string): string {
   return message
     .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
     .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
 }
 
-/** The command that the first words of a line probably mean; `ids` are those that exist (`hosts:list`). */
+/** The command that was probably meant by the first words; `ids`: all commands (`hosts:list`). */
 export function commandMeant(
   ids: readonly string[],
   [first = '', second]: readonly string[],
@@ -91,23 +90,23 @@ export function commandMeant(
   const verbs = ids.flatMap((id) => (id.startsWith(`${topic}:`) ? [id.slice(topic.length + 1)] : []))
   const verb = second === undefined || second.startsWith('-') ? undefined : near(second, verbs)
   if (verb !== undefined) return `${topic} ${verb}`
-  // If the topic was typed correctly, only the verb is in question. It may be a command that needs no topic: `tasks logs`.
+  // The topic is correct, so the second word may be a command without a topic: `tasks logs`.
   if (topic !== first) return topic
   const commands = ids.filter((id) => !id.includes(':'))
   return second === undefined ? undefined : near(second, commands)
 }
 
-/** The known word that was probably meant. No suggestion is better than a wrong one. */
+/** The known word that was probably meant; none if unsure, because a wrong suggestion is worse. */
 function near(typed: string, known: readonly string[]): string | undefined {
   const found = nearest(typed, known)
   return found !== undefined && isLike(typed, found) ? found : undefined
 }
 
-/** Whether a word may be taken for another: in a short one a slip or two make any other word. */
+/** Whether one word is a likely typo of the other; strict for short words, which a typo or two turns into any other. */
 function isLike(typed: string, meant: string): boolean {
   const a = typed.toLowerCase()
   const b = meant.toLowerCase()
   if (a[0] === b[0]) return Math.min(a.length, b.length) > 2 || Math.abs(a.length - b.length) < 2
-  // People seldom miss the first letter: if it differs, the rest has to agree, or the first two letters are swapped.
+  // The first letter is rarely mistyped: if it differs, the rest must match, or the first two letters be swapped.
   return a.slice(1) === b.slice(1) || (a[0] === b[1] && a[1] === b[0]) || a === b.slice(1) || b === a.slice(1)
 }
