@@ -24,13 +24,13 @@ export const auditFlags = {
   until: string({ helpValue: 'TIME', description: 'only entries until this time, in the same forms' }),
 }
 
-/** `2h` ago, or a point in time. */
+/** The point in time of `2h` (ago) or of a date. */
 function momentOf(option: string, text: string, utc: boolean): string {
   if (/^\d{4}-/.test(text)) return parseTime(option, text, utc)
   return new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()
 }
 
-/** The entries that were asked for; times without a zone are local, or UTC. Errors: `Misuse`. */
+/** Reads the filter flags; times without a zone are local, or UTC with `--utc`. Errors: `Misuse`. */
 export function auditFilter(flags: FlagsOf<typeof auditFlags> & { readonly utc: boolean }): AuditFilter {
   const { action, actor, object, outcome, utc } = flags
   const [objectType, ...id] = object?.split(':') ?? []

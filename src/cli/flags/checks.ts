@@ -3,7 +3,7 @@ import type { Arg, ArgInput, FlagInput } from '@oclif/core/interfaces'
 import { nearest } from '../../core/text/nearest.ts'
 import { Misuse } from '../command/usage.ts'
 
-/** The value of a closed set that is meant, in any case: `viewer` is VIEWER. `option` stands before it in the message: `--role=`. */
+/** Matches a value ignoring case: `viewer` is VIEWER. `option` precedes the value in the message: `--role=`. */
 function oneOf(values: readonly string[], text: string, option: string): string {
   const found = values.find((value) => value.toLowerCase() === text.toLowerCase())
   if (found !== undefined) return found
@@ -12,7 +12,7 @@ function oneOf(values: readonly string[], text: string, option: string): string 
   throw new Misuse(`${option}${text} is not one of: ${values.join(', ')}${meant}`)
 }
 
-/** The same flags or arguments, each as `change` makes it. */
+/** Applies `change` to each flag or argument. */
 export function mapEach<F extends object>(
   declared: F,
   change: (each: F[keyof F], name: string) => unknown,
@@ -21,9 +21,8 @@ export function mapEach<F extends object>(
 }
 
 /**
- * The same flags or arguments, whose closed sets of values are taken in any case; `before` stands before a value in messages. oclif
- * compares before it parses, so a `parse` of the flag alone would come too late; help and manifest keep the flags as they are
- * declared.
+ * Makes flags or arguments with `options` ignore case; `before` precedes a value in messages. Removes their `options`, because
+ * oclif compares values before it calls `parse`. Help and manifest show the flags as declared.
  */
 export function anyCase<F extends FlagInput | ArgInput>(
   declared: F,
@@ -38,7 +37,7 @@ export function anyCase<F extends FlagInput | ArgInput>(
 
 type Range = { readonly min?: number; readonly max?: number }
 
-/** Errors: `Misuse`, that names the option or argument and its range. */
+/** Errors: `Misuse` with the option or argument and its range. */
 export function wholeNumber(what: string, text: string, { min, max }: Range): number {
   const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
   const bound = number < (min ?? number) ? ` from ${min}` : number > (max ?? number) ? ` up to ${max}` : ''
@@ -59,7 +58,7 @@ interface Rules {
   readonly options?: readonly string[]
 }
 
-/** As oclif's own, which would read an argument that is missing from stdin. It stands here because every command loads this file. */
+/** Like oclif's `Args.string`, which would read a missing argument from stdin. Here, because every command loads this file. */
 const word = <T>(rules: Rules) =>
   ({ parse: async (text: string) => text, ignoreStdin: true, ...rules, input: [] }) as unknown as Arg<T>
 
@@ -74,7 +73,7 @@ export const optional = (description: string, rest: Partial<Rules> = {}) =>
 
 export const anyNumber = (description: string) => word<string[] | undefined>({ multiple: true, description })
 
-/** The same flags without the rules that `checkTogether` holds: oclif's sentences about them are not ours. */
+/** Removes the rules that `checkTogether` enforces, because oclif words their errors differently. */
 export function alone<F extends FlagInput>(flags: F): F {
   return mapEach(flags, (flag) => ({
     ...flag,
@@ -89,7 +88,7 @@ interface Given {
   readonly metadata: { readonly flags: Readonly<Record<string, { setFromDefault?: boolean } | undefined>> }
 }
 
-/** Errors: `Misuse` with every flag that is missing, or needs another one, and every two that exclude each other. */
+/** Errors: `Misuse` with every missing flag, every unmet dependency and every pair that excludes each other. */
 export function checkTogether(flags: FlagInput, { flags: values, metadata }: Given): void {
   const isGiven = (name: string) =>
     values[name] !== undefined && metadata.flags[name]?.setFromDefault !== true
@@ -101,7 +100,7 @@ export function checkTogether(flags: FlagInput, { flags: values, metadata }: Giv
         faults.set(`${name} ${other}`, `--${name} needs --${other}`)
     for (const other of exclusive) {
       if (typeof other !== 'string' || !isGiven(name) || !isGiven(other)) continue
-      // Two that name each other are reported once.
+      // Report each pair once, even if both exclude each other.
       const pair = [name, other].sort().join(' ')
       if (!faults.has(pair)) faults.set(pair, `--${other} and --${name} exclude each other`)
     }
@@ -109,8 +108,8 @@ export function checkTogether(flags: FlagInput, { flags: values, metadata }: Giv
   if (faults.size > 0) throw new Misuse([...faults.values()].join('; '))
 }
 
-/** An option that may be repeated: each takes one value. */
+/** An option that may be repeated, with one value each. */
 export const repeated = { multiple: true, multipleNonGreedy: true } as const
 
-/** The same; one word may hold several values, too. */
+/** Like `repeated`, or with several values in a word. */
 export const listed = { ...repeated, delimiter: ',' } as const

@@ -4,7 +4,7 @@ import { parseBytes } from '../input/values.ts'
 import type { FlagsOf } from './given.ts'
 import { runFlags } from './run.ts'
 
-/** What is for scripts, and what means something else in a copy. */
+/** Leaves out flags that only scripts have, or that mean something else for a copy. */
 const {
   param: _param,
   'secret-param': _secret,
@@ -57,13 +57,13 @@ export const copyFlags = {
 
 export type CopyFlags = FlagsOf<typeof copyFlags>
 
-/** Those that say what is copied and how, whoever carries it out. */
+/** Flags about the content and permissions of a copy. */
 export type CopyHow = Pick<
   CopyFlags,
   'recursive' | 'follow' | 'mode' | 'owner' | 'backup' | 'dry-run' | 'diff' | 'secret'
 >
 
-/** The options of a task without those that are only for scripts. */
+/** Values of the script flags that `copyFlags` leaves out. */
 export const withoutScripts = {
   param: undefined,
   'secret-param': undefined,
@@ -72,13 +72,13 @@ export const withoutScripts = {
   diff: false,
 } as const
 
-/** Bytes a second. Errors: `usage`. */
+/** Bytes per second. Errors: `usage`. */
 export function parseRate(text: string): number {
   const rate = parseBytes('--limit-rate', text)
   if (rate >= 16 * 1024 && rate <= 1024 ** 4) return rate
   throw new RsmError(
     'usage',
-    `--limit-rate takes bytes a second from 16K to 1024G, not ${text || 'nothing'}`,
+    `--limit-rate takes bytes per second from 16K to 1024G, not ${text || 'nothing'}`,
     {
       hint: 'for example: --limit-rate 500K, --limit-rate 10M',
     },
@@ -92,7 +92,7 @@ export function parseMode(text: string): string {
   })
 }
 
-/** Names or numbers, as the server takes them. */
+/** Names or ids of users and groups that the server accepts. */
 const account = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\$?|[0-9]{1,10})$/
 
 export function parseOwner(text: string): { owner?: string; group?: string } {

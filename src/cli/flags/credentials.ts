@@ -4,7 +4,7 @@ import { readNamedFile } from '../input/named-path.ts'
 import { readPassword } from '../input/password.ts'
 import type { FlagsOf } from './given.ts'
 
-/** A host's SSH secret is never an argument, which all users of the machine could read. */
+/** SSH secrets are never arguments, because every user of the machine can read those. */
 export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',

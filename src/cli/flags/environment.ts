@@ -4,23 +4,22 @@ import { Misuse } from '../command/usage.ts'
 import { mapEach } from './checks.ts'
 
 type Flag = FlagInput[string]
-/** Names of flags, and the variables that they took their values from. */
+/** Variables that set flags, by flag name. */
 export type Variables = Map<string, string>
 
 const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
 const no = new Set(['0', 'false', 'n', 'no', 'off'])
 
-/** The same flags, each with the variable of its name: `--data-dir` is `RSM_DATA_DIR`, unless it says another. */
+/** Adds a variable to each flag that declares none: `RSM_DATA_DIR` for `--data-dir`. */
 export function withVariables<F extends FlagInput>(prefix: string, flags: F): F {
   const variable = (name: string) => prefix + name.toUpperCase().replaceAll('-', '_')
   return mapEach(flags, (flag, name) => ({ env: variable(name), ...flag }))
 }
 
 /**
- * The same flags, whose values may come from the environment as they may be typed. oclif hands on the text of a variable as it
- * is, also for a flag that may be repeated, where a list is expected: here it becomes one, at its commas. A blank variable is
- * none, and space around a value is none of it: files of variables bring line ends. `variables` hears which flags took their
- * value from which variable.
+ * Makes variables work like typed flags. For repeatable flags, splits the value at commas, because oclif passes it on unsplit.
+ * Trims values, because environment files may contain line ends; ignores blank ones. Adds to `variables` each flag that a
+ * variable set.
  */
 export function fromEnvironment<F extends FlagInput>(flags: F, variables: Variables): F {
   return mapEach(flags, (flag, name) => settable(name, flag, variables))
@@ -33,7 +32,7 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
   const text = process.env[variable]?.trim() ?? ''
   if (text === '') return rest
   if (flag.type === 'boolean') {
-    // oclif reads variables of booleans without calling `parse`.
+    // oclif does not call `parse` for variables of booleans.
     const fallback = async (): Promise<boolean> => {
       variables.set(name, variable)
       return truthOf(name, text)
@@ -42,7 +41,7 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
   }
   const { parse: parseOne, multiple, delimiter } = flag
   const parse: typeof parseOne = async (typed, context, options) => {
-    // What was typed has a token of the command line.
+    // Only typed values have a token.
     if (context.token !== undefined) return parseOne(typed, context, options)
     variables.set(name, variable)
     if (multiple !== true) return parseOne(text, context, options)
@@ -51,14 +50,14 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
   return { ...flag, env: variable, parse }
 }
 
-/** RSM_HOST is the previous name of RSM_LISTEN_HOST. Ignored in a script, where it names the script's host. */
+/** Accepts RSM_HOST, the previous name of RSM_LISTEN_HOST, except in a script, where it holds the script's host. */
 function sourceOf(variable: string): string {
   const isSet = (name: string) => (process.env[name] ?? '').trim() !== ''
   const isOldName = variable === 'RSM_LISTEN_HOST' && !isSet(variable) && !isSet('RSM_TASK_ID')
   return isOldName ? 'RSM_HOST' : variable
 }
 
-/** A word that is neither yes nor no must not mean no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
+/** Rejects other words instead of reading them as no, because RSM_AGENT_NO_TERMINAL=ja would allow terminals. */
 function truthOf(name: string, text: string): boolean {
   const word = text.toLowerCase()
   if (yes.has(word)) return true
@@ -74,8 +73,8 @@ function words(text: string, delimiter: string): string[] {
 }
 
 /**
- * The value of a variable that holds a secret; undefined where it is not set or empty. No process that is started from
- * now on inherits it, and on Linux /proc/PID/environ of this one no longer shows it.
+ * Reads and removes a variable with a secret; undefined if unset or empty. Child processes do not inherit it, and on Linux
+ * /proc/PID/environ of this process no longer shows it.
  */
 export function takeVariable(name: string): string | undefined {
   const value = process.env[name] || undefined
@@ -83,16 +82,16 @@ export function takeVariable(name: string): string | undefined {
   try {
     overwrite(name)
   } catch {
-    // Without /proc, or where it refuses this, the user of this process and root can still read it there.
+    // Without access to /proc/self, this user and root can still read it there.
   }
   return value
 }
 
-/** Writes zeros over the copy that the kernel shows: the process was started with it, and libc leaves it as it is. */
+/** Zeroes the initial environment, which the kernel shows and libc never changes. */
 function overwrite(name: string): void {
   const block = readFileSync('/proc/self/environ')
   const at = Buffer.concat([Buffer.of(0), block]).indexOf(`\0${name}=`)
-  // Field 50 of proc(5); those behind the name of the program, which may hold spaces, begin with the third.
+  // Field 50 of proc_pid_stat(5) is env_start. The split skips fields 1 and 2, because a program name may contain spaces.
   const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? []
   const start = Number(fields[50 - 3])
   if (at < 0 || !(start > 0)) return

@@ -5,7 +5,7 @@ import { type FlagsOf, given, ifGiven } from './given.ts'
 
 const run = { helpGroup: 'RUN' } as const
 
-/** What runs on each host after the script (contract §15). */
+/** Scripts that run on each host after the main one (contract §15). */
 export const gateFlags = {
   verify: string({
     ...run,
@@ -36,7 +36,7 @@ function retries(text: string): number {
   throw new RsmError('usage', `--verify-retries takes a number from 0 to 1000, not ${text}`)
 }
 
-/** How often and when it is verified. Errors: `usage`, also of what would have no effect. */
+/** Retries and interval of the verification. Errors: `usage`, also if they have no effect without --verify. */
 export function readVerifyTimes(flags: GateFlags): { retries?: number; intervalSeconds?: number } {
   const useless = (['verify-retries', 'verify-interval'] as const).find((name) => flags[name] !== undefined)
   if (flags.verify === undefined && useless !== undefined)

@@ -4,7 +4,7 @@ export type FlagsOf<T> = T extends FlagInput<infer F> ? Readonly<F> : never
 
 type Given<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
 
-/** The fields that have a value: what nobody typed is left out of a call. */
+/** Drops undefined fields, so that requests contain only what the user typed. */
 export function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>
 }

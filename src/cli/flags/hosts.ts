@@ -3,10 +3,10 @@ import { integer, repeated } from './checks.ts'
 
 const ssh = { helpGroup: 'SSH' } as const
 
-/** How hosts are named where a command takes one or more, in the words of help. */
+/** Help of arguments that take one or more hosts. */
 export const hostsDescription = "hosts, like web1, 'web[1-3]' or @id:17"
 
-/** `-w` also works where hosts are arguments, because other commands take it. */
+/** Accepts `-w` where hosts are arguments, because other commands take it. */
 export const hostsFlag = string({
   char: 'w',
   ...repeated,
@@ -17,7 +17,6 @@ export const hostsFlag = string({
 export const tagFlag = (description: string) =>
   string({ char: 't', ...repeated, helpValue: 'KEY=VALUE', description })
 
-/** Options of `hosts join` to install and join hosts by ssh. */
 export const sshFlags = {
   ssh: string({
     ...ssh,

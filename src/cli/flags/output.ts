@@ -33,7 +33,7 @@ export const outputFlags = {
 type OutputFlags = FlagsOf<typeof outputFlags>
 
 export interface ShowOptions {
-  /** On stdout; undefined: nothing there. */
+  /** Format on stdout; undefined for none. */
   readonly format: FormatName | undefined
   readonly files: readonly { readonly format: FormatName; readonly path: string }[]
   readonly outdir?: string | undefined
@@ -52,13 +52,13 @@ function formatNamed(word: string): FormatName {
     {
       hint:
         word.toLowerCase() === 'json'
-          ? '--json prints the task as it ended, -o ndjson every event as it comes'
+          ? '--json prints the task once it ends, -o ndjson every event as it happens'
           : `-o takes one of ${formatNames.join(', ')}`,
     },
   )
 }
 
-/** What is to be shown where. `standard` is what stands on stdout where nothing is said of it. Errors: `usage`. */
+/** Reads the output flags. `standard`: default format on stdout. Errors: `usage`. */
 export function readShowOptions(flags: OutputFlags, json: boolean, standard?: FormatName): ShowOptions {
   const onStdout = new Set<FormatName>()
   const files: { format: FormatName; path: string }[] = []

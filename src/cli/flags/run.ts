@@ -19,7 +19,7 @@ import { outputFlags } from './output.ts'
 const run = { helpGroup: 'RUN' } as const
 const several = { ...run, ...repeated } as const
 
-/** The options of whatever starts a task, be it a new one or a retry. */
+/** Options for starting a new task or a retry. */
 export const startFlags = {
   'secret-param': string({
     ...several,
@@ -44,7 +44,7 @@ export const startFlags = {
   }),
 }
 
-/** The options of contract §4: how a script runs, on how many hosts at once. */
+/** Execution options (contract §4). */
 export const executionFlags = {
   'secret-param': startFlags['secret-param'],
   param: string({
@@ -77,7 +77,7 @@ export const executionFlags = {
     helpValue: 'TIME',
     description: 'wait for unreachable hosts (default: 2m; if stopped, 15s)',
   }),
-  'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user of the host to run as' }),
+  'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user to run as on the host' }),
   workdir: string({ ...run, helpValue: 'DIR', description: 'directory on the host' }),
   limit: string({
     ...several,
@@ -86,7 +86,7 @@ export const executionFlags = {
   }),
 }
 
-/** The options that say how a task runs and what of it is shown (contract §9). */
+/** Options for running a task and showing its output (contract §9). */
 export const runFlags = {
   ...startFlags,
   ...executionFlags,
@@ -116,23 +116,23 @@ function count(option: string, text: string): number {
 
 export const readConcurrency = (text: string): number => count('--concurrency', text)
 
-/** The server's rule. A key that no header can hold would fail deep inside the request. */
+/** Enforces the server's rule early, because a key invalid in a header would fail deep inside the request. */
 export function checkKey(key: string | undefined): void {
   if (key === undefined || /^[!-~]{1,255}$/.test(key)) return
   throw new RsmError('usage', '--idempotency-key takes 1 to 255 visible ASCII characters')
 }
 
-/** Refuses options that would have no effect: somebody relies on them. */
+/** Refuses options without effect, because the user relies on them. */
 function refuseWithoutBatches(flags: ExecutionFlags, strategy: Strategy): void {
   if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
     throw new RsmError('usage', `--batch-size is for --strategy rolling, not ${strategy.toLowerCase()}`)
   if (flags.pause !== undefined && strategy === 'PARALLEL')
-    throw new RsmError('usage', '--pause is between batches, and there is only one', {
+    throw new RsmError('usage', '--pause needs several batches, and there is only one', {
       hint: 'add --batch-size 25%, or --strategy sequential',
     })
 }
 
-/** A plan shows their names only: nobody is asked for values that go nowhere. */
+/** Does not ask for values for a plan, because it shows only names. */
 async function secretsOf({ plan, 'secret-param': names = [] }: ExecutionFlags) {
   if (names.length === 0) return undefined
   return plan ? Object.fromEntries(names.map((name) => [name, '(not asked for a plan)'])) : readSecrets(names)
@@ -143,7 +143,7 @@ export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions>
   return readExecutionOptions(flags)
 }
 
-/** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
+/** Reads the execution options; the server decides those that are not given. */
 export async function readExecutionOptions(flags: ExecutionFlags): Promise<Omit<ExecutionOptions, 'async'>> {
   const implied = flags['batch-size'] === undefined ? undefined : 'ROLLING'
   const strategy = ifGiven(flags.strategy, parseStrategy) ?? implied
@@ -161,18 +161,18 @@ export async function readExecutionOptions(flags: ExecutionFlags): Promise<Omit<
     runAs: flags['run-as'],
     workDir: flags.workdir,
     limits: ifGiven(flags.limit, parseLimits),
-    // Last: everything else that was typed is right before somebody is asked.
+    // Last, so that all other flags are valid before the user is prompted.
     secretParams: await secretsOf(flags),
   })
 }
 
-/** Values of secret parameters: never arguments, which every user of the machine can read. */
+/** Values of secret params, never from arguments, because every user of the machine can read those. */
 export async function readSecrets(names: readonly string[]): Promise<Record<string, string>> {
   const secrets: Record<string, string> = {}
   for (const name of names) {
     if (name.includes('='))
       throw new RsmError('usage', '--secret-param takes only a name, because every user can see arguments', {
-        hint: `export ${name.slice(0, name.indexOf('='))}, or leave it out to be asked`,
+        hint: `export ${name.slice(0, name.indexOf('='))}, or be asked for it`,
       })
     secrets[name] =
       process.env[name] ??
@@ -182,8 +182,8 @@ export async function readSecrets(names: readonly string[]): Promise<Record<stri
 }
 
 /**
- * Values of secret params that a former task had and that nobody named this time. They are asked for, and never taken from
- * the environment: whoever started that task chose the names, and could have asked for any variable.
+ * Asks for secret params that a previous task had but no flag names. Never reads the environment, because the user who started
+ * that task chose the names and could have picked any variable.
  */
 export async function askSecrets(taskId: string, names: readonly string[]): Promise<Record<string, string>> {
   const secrets: Record<string, string> = {}

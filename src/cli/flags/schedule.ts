@@ -11,7 +11,7 @@ import { stdinFlag } from './run.ts'
 
 const when = { helpGroup: 'WHEN' } as const
 
-/** When a schedule runs, and what becomes of slots that can't (contract §14). */
+/** When a schedule runs, and what happens to slots that it misses (contract §14). */
 export const timingFlags = {
   cron: string({
     ...when,
@@ -55,7 +55,7 @@ export const timingFlags = {
   }),
 }
 
-/** What runs beside a command behind `--`: a stored script, or the text of a file. */
+/** Flags for a script in place of a command after `--`. */
 export const scheduledScriptFlags = {
   script: string({
     helpGroup: 'RUN',
@@ -84,7 +84,7 @@ type Timing = Pick<
   | 'missedWithinSeconds'
 >
 
-/** What the options say of its times; what they leave out, the server decides. */
+/** Reads the timing flags; the server decides those that are not given. */
 export function readTiming(flags: FlagsOf<typeof timingFlags> & { readonly utc: boolean }): Timing {
   const time = (option: string, text: string | undefined) =>
     ifGiven(text, (typed) => parseTime(option, typed, flags.utc))
@@ -104,7 +104,7 @@ export function readTiming(flags: FlagsOf<typeof timingFlags> & { readonly utc: 
   })
 }
 
-/** The options of a command line, and the command behind its `--`: its words joined by spaces, as `rsm exec` does. */
+/** Splits a command line at `--`; joins the words of the command with spaces, like `rsm exec`. */
 export function splitCommand(argv: readonly string[]): { options: string[]; command: string | undefined } {
   const at = argv.indexOf('--')
   if (at === -1) return { options: [...argv], command: undefined }
@@ -112,7 +112,7 @@ export function splitCommand(argv: readonly string[]): { options: string[]; comm
   return { options: argv.slice(0, at), command: command.trim() === '' ? undefined : command }
 }
 
-/** Errors: `usage` for a script beside a command. */
+/** Errors: `usage` if both a script and a command are given. */
 export function refuseTwoScripts(script: string | undefined, command: string | undefined): void {
   if (script !== undefined && command !== undefined)
     throw new RsmError('usage', `either --script or a command, not both: ${command}`, {
@@ -120,7 +120,7 @@ export function refuseTwoScripts(script: string | undefined, command: string | u
     })
 }
 
-/** A file is read now; a stored script is only named, and read at each run. */
+/** Reads a file now; only looks up a stored script, because that is read at each run. */
 export async function readScheduledScript(
   client: Client,
   {

@@ -27,8 +27,8 @@ export const scriptPatchFlags = {
 const kept = ['type', 'timeout', 'description', 'tags', 'category'] as const
 
 /**
- * The settings in which the comments of a new text differ from those of the former one, so that a stored script follows its text. What
- * both say alike stays as it is, because somebody may have set it with an option. A text never changes the name.
+ * Settings whose front matter changed between two texts, so that a stored script follows its text. Unchanged ones stay as stored,
+ * because an option may have set them. The name never changes.
  */
 export function frontMatterPatch(previous: FrontMatter, matter: FrontMatter): ScriptPatch {
   const changed = kept.filter((key) => JSON.stringify(previous[key]) !== JSON.stringify(matter[key]))
@@ -39,7 +39,7 @@ export function frontMatterPatch(previous: FrontMatter, matter: FrontMatter): Sc
   return Object.fromEntries(patch)
 }
 
-/** The merge patch that the options say; empty where none was given. */
+/** Reads the flags as a merge patch; empty if none was given. */
 export async function readScriptPatch(flags: FlagsOf<typeof scriptPatchFlags>): Promise<ScriptPatch> {
   const { name, description, type, timeout, category, tag, file } = flags
   return given({

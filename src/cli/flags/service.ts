@@ -3,7 +3,7 @@ import type { FlagInput } from '@oclif/core/interfaces'
 import { integer } from './checks.ts'
 import { type Variables, withVariables } from './environment.ts'
 
-/** Flags of the installation of either service. */
+/** Flags of `install`, for server and agent. */
 export const installFlags = {
   prefix: string({
     helpValue: 'DIR',
@@ -14,7 +14,7 @@ export const installFlags = {
   yes: boolean({ char: 'y', description: 'change settings of an earlier installation without asking' }),
 }
 
-/** Flags of the removal of either service. */
+/** Flags of `uninstall`, for server and agent. */
 export const uninstallFlags = {
   'keep-data': boolean({ exclusive: ['remove-data'], description: 'keep its data directory (default)' }),
   'remove-data': boolean({ description: 'remove its data directory too' }),
@@ -22,7 +22,7 @@ export const uninstallFlags = {
   yes: boolean({ char: 'y', description: 'do not ask' }),
 }
 
-/** How long a server keeps things: settings of `server start`, and of `server retention` where no server runs. */
+/** Settings of `server start`, and of `server retention` if no server runs. */
 export const retentionFlags = withVariables('RSM_', {
   'task-retention': integer({
     default: 30,
@@ -56,7 +56,7 @@ export const storePasswordFile = string({
   description: 'file with the password of PostgreSQL (default: ~/.pgpass)',
 })
 
-/** For commands that work without a server: one that runs knows its keys. */
+/** For commands that work without a server; a running one knows its keys. */
 export const keysFlag = string({
   env: 'RSM_KEYS',
   helpValue: 'DIR',
@@ -67,7 +67,7 @@ interface Metadata {
   readonly flags: Readonly<Record<string, { readonly setFromDefault?: boolean } | undefined>>
 }
 
-/** The variables of the flags that were given, with their values: what a service reads from its file of settings. */
+/** The given flags as variables for the settings file of a service. */
 export function typedSettings(
   declared: FlagInput,
   values: Readonly<Record<string, unknown>>,
@@ -84,7 +84,6 @@ export function typedSettings(
   return settings
 }
 
-/** The value as a variable holds it. */
 function asText(value: unknown): string {
   if (Array.isArray(value)) return value.join(',')
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

@@ -26,7 +26,7 @@ export const targetFlags = {
 
 export type TargetFlags = FlagsOf<typeof targetFlags>
 
-/** A cluster has the hosts that were named when it was changed, or those of a selector that is read each time. */
+/** Members of a static cluster (`--hosts`, matched now) or a dynamic one (`--selector`, matched at each use). */
 export const memberFlags = {
   hosts: string({
     char: 'w',
@@ -41,7 +41,7 @@ export const memberFlags = {
   }),
 }
 
-/** The target that the options say (contract §9); `-w -` takes the names that `readStdin` gives. */
+/** Reads the target flags (contract §9); `-w -` takes names from `readStdin`. */
 export async function readTarget(flags: TargetFlags, readStdin: () => Promise<string>): Promise<Target> {
   refuseEmpty(flags)
   const hosts: string[] = []
@@ -50,7 +50,7 @@ export async function readTarget(flags: TargetFlags, readStdin: () => Promise<st
       hosts.push(selector)
       continue
     }
-    // A list of hosts that a person keeps: a # begins a comment.
+    // Handwritten host lists may have # comments.
     const text = (await readStdin()).replace(/(^|\s)#.*$/gm, '$1')
     const names = text.split(/\s+/).filter((name) => name !== '')
     if (names.length === 0) throw new RsmError('usage', 'there are no host names on stdin')
@@ -58,7 +58,7 @@ export async function readTarget(flags: TargetFlags, readStdin: () => Promise<st
   }
   const { all, cluster: clusters, tag: tags, exclude } = flags
   const isNamed = hosts.length > 0 || clusters !== undefined
-  // No target is a mistake, never every host.
+  // A missing target is an error, never every host.
   if (all && isNamed)
     throw new RsmError('usage', '--all already means every host', { hint: 'leave out --all, or -w and -g' })
   if (!all && !isNamed && tags === undefined)
@@ -75,7 +75,7 @@ export async function readTarget(flags: TargetFlags, readStdin: () => Promise<st
   }
 }
 
-/** Names the option in which a variable was not set, as in `-w "$HOSTS"`. */
+/** Catches unset shell variables, as in `-w "$HOSTS"`. */
 function refuseEmpty({ hosts = [], cluster = [], tag = [], exclude = [] }: TargetFlags): void {
   for (const [option, values] of Object.entries({ '-w': hosts, '-g': cluster, '-t': tag, '-x': exclude }))
     if (values.some((value) => value.trim() === ''))

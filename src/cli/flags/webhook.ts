@@ -5,7 +5,7 @@ import { readNamedFile } from '../input/named-path.ts'
 import { listed } from './checks.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
 
-/** What a webhook is told, and how. Its secret is never an argument, which all users of the machine could read. */
+/** The secret is never an argument, because every user of the machine can read those. */
 export const webhookFlags = {
   event: string({
     ...listed,

@@ -5,25 +5,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 
-const noTerminal = (instead: string) =>
-  new RsmError('usage', 'there is no terminal for an editor', { hint: instead })
+const noTerminal = (instead: string) => new RsmError('usage', 'no terminal for the editor', { hint: instead })
 
-/** The user's editor, by the variables that git and crontab read. */
+/** The user's editor, from the same variables that git and crontab read. */
 function editorOf(env: NodeJS.ProcessEnv): string {
   return env['VISUAL'] || env['EDITOR'] || 'vi'
 }
 
-/** A text that is being edited: in a file that none but its owner can read. */
+/** Edited text, in a file that only its owner can read. */
 interface EditedText {
   readonly path: string
   readonly text: string
-  /** Removes the file; until then it is kept, so that no failure loses what was typed. */
+  /** Removes the file; call it late, so that no failure loses the user's changes. */
   readonly remove: () => void
 }
 
 /**
- * Opens the editor on `text`, in a file of this name, on the terminal, wherever stdin and stdout lead. Rejects, and
- * leaves no file, where the editor did not run or ended with a failure; `instead` is the hint where there is no terminal.
+ * Opens the editor on `text` in a file called `name`, on the terminal even if stdin and stdout are redirected. Rejects without
+ * leaving a file if the editor fails; `instead` is the hint if there is no terminal.
  */
 export async function editText(text: string, name: string, instead: string): Promise<EditedText> {
   const editor = editorOf(process.env)
@@ -35,13 +34,13 @@ export async function editText(text: string, name: string, instead: string): Pro
   }
   const directory = mkdtempSync(join(tmpdir(), 'rsm-edit-'))
   const remove = () => rmSync(directory, { recursive: true, force: true })
-  // A Ctrl-C in the editor is the editor's: it reaches the whole foreground group.
+  // Leave Ctrl-C to the editor: the signal reaches the whole foreground process group.
   const ignore = () => {}
   process.on('SIGINT', ignore).on('SIGQUIT', ignore)
   try {
     const path = join(directory, name)
     writeFileSync(path, text, { mode: 0o600 })
-    // By a shell, because the variable may hold options: EDITOR='code --wait'.
+    // Uses a shell, because the variable may contain options: EDITOR='code --wait'.
     const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, editor, path], {
       stdio: [terminal, terminal, terminal],
     })
@@ -51,7 +50,7 @@ export async function editText(text: string, name: string, instead: string): Pro
         'internal',
         `${editor} ended with ${signal ?? `exit ${exit}`}; nothing was changed`,
         {
-          hint: 'VISUAL or EDITOR names the editor',
+          hint: 'set VISUAL or EDITOR to choose an editor',
         },
       )
     return { path, text: readFileSync(path, 'utf8'), remove }

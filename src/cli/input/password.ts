@@ -7,10 +7,10 @@ import { stdinReader } from './stdin.ts'
 
 const instead = 'use --password-stdin'
 
-/** Characters of a passphrase: guesses at a backup's keys are not throttled, as logins are. */
+/** Minimum passphrase length, because nothing throttles guesses at the keys in a backup. */
 const shortestPassphrase = 12
 
-/** A password from stdin, or asked without echo; it never is an argument, which all users of the machine can read. */
+/** Reads a password from stdin or a hidden prompt; never an argument, because every user can read those. */
 export async function readPassword(fromStdin: boolean, question: string): Promise<string> {
   if (!fromStdin) return ask(question, { hidden: true, instead })
   const password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
@@ -18,7 +18,7 @@ export async function readPassword(fromStdin: boolean, question: string): Promis
   return password
 }
 
-/** The current password and a new one: two lines of stdin, or asked without echo. */
+/** Reads the current and a new password from two lines of stdin, or from hidden prompts. */
 export async function readChangedPassword(fromStdin: boolean): Promise<PasswordChange> {
   if (!fromStdin) {
     const currentPassword = await readPassword(false, 'Current password: ')
@@ -35,14 +35,14 @@ export async function readNewPassword(fromStdin: boolean): Promise<string> {
   const password = await readPassword(fromStdin, 'New password: ')
   if (fromStdin) {
     if (!/[\r\n]/.test(password)) return password
-    throw new RsmError('usage', 'stdin has more than one line: a password is one')
+    throw new RsmError('usage', 'stdin has more than one line; a password is a single line')
   }
   const again = await ask('Repeat the new password: ', { hidden: true, instead })
-  if (again !== password) throw new RsmError('usage', 'the two passwords differ')
+  if (again !== password) throw new RsmError('usage', 'the passwords do not match')
   return password
 }
 
-/** A new passphrase, in a file that an option names. Errors: `usage`. */
+/** Reads a new passphrase from the file of an option. Errors: `usage`, also if it is too short. */
 export function readNewPassphrase(path: string, option: string): string {
   const passphrase = readSecretFile(path, option)
   if (passphrase.length >= shortestPassphrase) return passphrase
@@ -55,7 +55,7 @@ export function readNewPassphrase(path: string, option: string): string {
   )
 }
 
-/** Logs in; asks for a code of the authenticator app where the server does and none was given. */
+/** Logs in; prompts for a code of the authenticator app if the server requires one and none was given. */
 export async function logIn(client: Client, credentials: LoginRequest): Promise<LoginResult> {
   try {
     return await client.auth.login(credentials)
@@ -68,7 +68,7 @@ export async function logIn(client: Client, credentials: LoginRequest): Promise<
   }
 }
 
-/** Whether the server asks for a code of an authenticator app, or for another one. */
+/** Whether the server requires a code of an authenticator app. */
 const asksForCode = (error: unknown): boolean =>
   error instanceof RsmError &&
   error.code === 'unauthenticated' &&

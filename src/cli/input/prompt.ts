@@ -6,16 +6,16 @@ import { sanitizeLine } from '../text/sanitize.ts'
 const longestAnswer = 4096
 
 /**
- * Whether a person can be asked: the command was started from a terminal, even if one of its streams
- * goes elsewhere (`exec --all - < script`). A CI job may have a terminal that nobody looks at.
+ * Whether a person can be prompted: stdin or stderr is a terminal, even if the other is redirected (`exec --all - < script`).
+ * False in CI, where a job may have an unattended terminal.
  */
 export function isSomeoneThere(): boolean {
   return (process.stdin.isTTY || process.stderr.isTTY) && (process.env['CI'] ?? '') === ''
 }
 
 /**
- * Asks on the terminal. `hidden` shows nothing of the answer; Ctrl-C and an aborted `signal` reject with `interrupted`;
- * `instead` is the hint for where there is no terminal.
+ * Prompts on the terminal. `hidden` disables echo; `instead` is the hint if there is no terminal. Errors: `interrupted` after
+ * Ctrl-C or an aborted `signal`, `usage` without a terminal.
  */
 export async function ask(
   question: string,
@@ -24,8 +24,8 @@ export async function ask(
   const { input, fd } = openTerminal(question, options.instead)
   const hidden = options.hidden === true
   let answer = ''
-  // Raw mode for secrets only: elsewhere the terminal's own line editing serves better. Before the question, so that an
-  // answer that comes at once is not shown.
+  // Raw mode only for secrets, because the terminal's own line editing is better. Set before the question, so that a fast
+  // answer is not echoed.
   if (hidden) input.setRawMode(true)
   writeSync(fd, sanitizeLine(question))
   const interrupted = () => new RsmError('interrupted', 'interrupted')
@@ -57,7 +57,7 @@ export async function ask(
   }
 }
 
-/** A question is read from the terminal, never from stdin (contract §9). */
+/** Answers come from the terminal, never from stdin (contract §9). */
 function openTerminal(question: string, instead: string): { input: ReadStream; fd: number } {
   try {
     const fd = openSync('/dev/tty', 'r+')
@@ -75,22 +75,22 @@ export async function confirm(question: string, instead: string): Promise<boolea
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** Deletions ask; without a terminal they need `--yes` (contract §9). */
+/** Asks before a removal; without a terminal, `--yes` is required (contract §9). */
 export async function confirmRemoval(what: string, yes: boolean): Promise<void> {
   if (yes) return
   if (!(await confirm(`Remove ${what}?`, 'use --yes')))
     throw new RsmError('interrupted', 'nothing was removed')
 }
 
-/** Asks before a file that is there is replaced, unless `yes`. Errors: `usage` for what is no file, `interrupted` for a no. */
+/** Asks before replacing an existing file, unless `yes`. Errors: `usage` if not a regular file, `interrupted` for a no. */
 export async function mayReplace(file: string, yes: boolean): Promise<void> {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found === undefined) return
-  // A file that took the name of /dev/null would be the end of the machine.
+  // Replacing a device such as /dev/null would break the machine.
   if (!found.isFile())
     throw new RsmError('usage', `${file} is ${found.isDirectory() ? 'a directory' : 'not a regular file'}`, {
       hint: 'name a file to write, or - for stdout',
     })
-  if (!yes && !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
-    throw new RsmError('interrupted', `${file} is kept`)
+  if (!yes && !(await confirm(`Replace ${file}?`, `${file} already exists: use --yes to replace it`)))
+    throw new RsmError('interrupted', `${file} was not replaced`)
 }

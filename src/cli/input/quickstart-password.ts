@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeNamedDirectory } from './named-path.ts'
 
-/** The administrator's password of a quickstart's store: made once, kept beside it for its owner only. */
+/** Administrator's password of a quickstart; created once and stored in its data directory with mode 0600. */
 export function quickstartPassword(directory: string): { password: string; path: string } {
   makeNamedDirectory(directory, '--data-dir', 0o700)
   const path = join(directory, 'admin-password')

@@ -5,7 +5,7 @@ import type { ScriptType } from '../../core/scripts/script-form.ts'
 import { readNamedBytes } from './named-path.ts'
 import { stdinReader, utf8Text } from './stdin.ts'
 
-/** What the server takes (contract §1); its schema, which says so too, costs too much of a start. */
+/** The server's limit (contract §1); repeated here, because loading the schema slows down the start. */
 const maxScriptBytes = 1024 * 1024
 
 const extensions: Record<string, ScriptType> = {
@@ -17,7 +17,7 @@ const extensions: Record<string, ScriptType> = {
 
 export const scriptTypeNames = ['bash', 'python', 'powershell']
 
-/** The type that is named, else that the file's ending or its first line tells, else BASH. */
+/** The named type, else from the file extension or the `#!` line, else BASH. */
 export function scriptType(named: string | undefined, text: string, path = ''): ScriptType {
   const upper = named?.toUpperCase()
   if (upper === 'BASH' || upper === 'PYTHON' || upper === 'POWERSHELL') return upper
@@ -46,7 +46,7 @@ export async function readScriptText(path: string): Promise<string> {
   return path === '-' ? stdinReader()('the script') : readScriptFile(path).text
 }
 
-/** The name that a file stands for: without the ending that tells its language. */
+/** Default script name for a file: without the extension of its language. */
 export function nameOfFile(path: string): string {
   const name = basename(path)
   const ending = extname(name)

@@ -7,14 +7,14 @@ import { paramOption } from '../text/front-matter.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { ask } from './prompt.ts'
 
-/** How often somebody is asked for a param that must not be empty. */
+/** Prompts before giving up on a param. */
 const maxAsked = 3
 
 interface Setting {
-  /** The script as its user calls it. */
+  /** Name in messages. */
   readonly script: string
   readonly attended: boolean
-  /** For a plan, which runs nothing: then no secret is asked. */
+  /** A plan runs nothing, so it does not ask for secrets. */
   readonly plan: boolean
 }
 
@@ -22,7 +22,7 @@ function described({ name, description }: DeclaredParam): string {
   return description === '' ? name : `${name} (${sanitizeLine(description)})`
 }
 
-/** All that is wrong at once; the hint shows how each is given. */
+/** Reports all faults at once; the hint shows how to give each param. */
 function refusal(script: string, declared: readonly DeclaredParam[], found: DeclaredAndGiven): RsmError {
   const { missing, unknown, exposed, unfit } = found
   const names = declared.map(({ name }) => name)
@@ -41,7 +41,7 @@ function refusal(script: string, declared: readonly DeclaredParam[], found: Decl
   const where = secrets.length === 0 ? '' : `, with ${secrets.join(' and ')} in the environment`
   const hint =
     wanted.length === 0
-      ? `it declares ${names.join(', ')}; another is declared in its comments: # rsm: param ${unknown[0]} "what it is"`
+      ? `it declares ${names.join(', ')}; to declare another, add the comment: # rsm: param ${unknown[0]} "what it is"`
       : `add ${wanted.map((param) => paramOption(param, 'VALUE')).join(' ')}${where}`
   return new RsmError('usage', faults.join('; '), { hint })
 }
@@ -55,7 +55,7 @@ async function askFor(param: DeclaredParam, fits: (value: string) => boolean): P
   }
   throw new RsmError(
     'usage',
-    `${param.name} must not be empty${shape === '' ? '' : `, and has to match its pattern${shape}`}`,
+    `${param.name} must not be empty${shape === '' ? '' : ` and must match its pattern${shape}`}`,
     {
       hint: instead,
     },
@@ -63,9 +63,9 @@ async function askFor(param: DeclaredParam, fits: (value: string) => boolean): P
 }
 
 /**
- * The options with all params that the script declares: defaults filled in, required ones asked where somebody is there.
- * Secrets are asked, never taken from the environment unnamed: the script's author chose their names. Errors: `usage`
- * that names all that is missing, not declared, or given where it can be seen.
+ * Completes the options with the params that the script declares: fills in defaults, prompts for missing ones if attended.
+ * Never reads secrets from the environment unless a flag names them, because the script's author chose the names. Errors:
+ * `usage` with all missing, undeclared, exposed and mismatched params.
  */
 export async function completeParams(
   declared: readonly DeclaredParam[],

@@ -3,22 +3,22 @@ import { fstatSync, readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 
-/** More than any script or list of hosts that the server takes. */
+/** More than any script or host list that the server accepts. */
 const maxStdinBytes = 16 * 1024 * 1024
-/** Bytes of commands that a terminal takes (contract §7). */
+/** Most bytes of commands for a terminal (contract §7). */
 const maxCommandBytes = 256 * 1024
 
-/** FIONREAD of Linux and how many bytes wait; nothing is read, for the rest may be for who comes after us. */
+/** Checks for unread bytes (FIONREAD) without reading, because a later process may need them. */
 const countProgram =
   'my $n = pack("i", 0); exit 1 unless ioctl(STDIN, 0x541B, $n); exit(unpack("i", $n) > 0 ? 0 : 1)'
-/** Milliseconds for that program. */
+/** Timeout of `countProgram`, in milliseconds. */
 const countPatience = 1_000
 
-/** Reads all of stdin as text; it can be read for one thing only. */
+/** Reads all of stdin as text. Errors: `usage` if it is used for two purposes. */
 export interface StdinReader {
   (what: string): Promise<string>
   readonly isTaken: boolean
-  /** Its bytes, as they come. */
+  /** Raw bytes, as a stream. */
   bytes(what: string): Readable
 }
 
@@ -50,15 +50,15 @@ export function stdinReader(): StdinReader {
   return reader as StdinReader
 }
 
-/** Decodes bytes. Errors: `usage` if they are not UTF-8, because replacement characters would change what the user meant. */
+/** Decodes UTF-8. Errors: `usage` for other bytes, because replacement characters would change the user's input. */
 export function utf8Text(bytes: Buffer, what: string): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
   throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {
-    hint: `convert it first, as with iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
+    hint: `convert it first, for example: iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
   })
 }
 
-/** The number of the first line that is not UTF-8, counted from 1. */
+/** First line that is not UTF-8, counted from 1. */
 function badLine(bytes: Buffer): number {
   let line = 1
   for (let from = 0; from < bytes.length; line++) {
@@ -76,9 +76,8 @@ function isUtf16(bytes: Buffer): boolean {
 }
 
 /**
- * Whether somebody gives us data on stdin, by a pipe or a file. Nothing is read, and nothing is waited for. A file that
- * others have begun to read is theirs, as in `while read host; do …; done < hosts`; so is a pipe in CI, which may hold the
- * rest of the job's script.
+ * Whether a pipe or file on stdin has data for rsm; neither reads nor waits. Ignores a partly read file, as in
+ * `while read host; do …; done < hosts`, and all stdin in CI, because it may contain the rest of the job's script.
  */
 export async function hasUnreadStdin(): Promise<boolean> {
   if ((process.env['CI'] ?? '') !== '') return false
@@ -88,12 +87,12 @@ export async function hasUnreadStdin(): Promise<boolean> {
       return stdin.size > 0 && /^pos:\s*0$/m.test(readFileSync('/proc/self/fdinfo/0', 'utf8'))
     return (stdin.isFIFO() || stdin.isSocket()) && (await isWaiting())
   } catch {
-    // It is closed, or there is no /proc.
+    // stdin is closed, or there is no /proc.
     return false
   }
 }
 
-/** Whether a program is there to say how much waits; neither Node nor a shell can, without reading it. */
+/** Whether a pipe has unread bytes. Runs perl, because neither Node nor a shell can tell without reading. */
 async function isWaiting(): Promise<boolean> {
   const { spawn } = await import('node:child_process')
   return new Promise((resolve) => {
@@ -106,7 +105,7 @@ async function isWaiting(): Promise<boolean> {
   })
 }
 
-/** All of stdin, to be run by the shell of the host. Errors: `usage` where that is not for a terminal. */
+/** Reads commands for the host's shell from stdin. Errors: `usage` if empty or too large for a terminal. */
 export async function commandFromStdin(): Promise<string> {
   const command = await stdinReader()('the commands for the shell')
   if (Buffer.byteLength(command) > maxCommandBytes)
@@ -114,7 +113,7 @@ export async function commandFromStdin(): Promise<string> {
       hint: 'run it as a script: rsm exec -w HOST -',
     })
   if (command.trim() === '')
-    throw new RsmError('usage', 'nothing to run: stdin is empty, and no terminal', {
+    throw new RsmError('usage', 'nothing to run: stdin is empty and not a terminal', {
       hint: 'rsm terminal HOST -- COMMAND',
     })
   return command

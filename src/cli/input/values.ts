@@ -4,12 +4,12 @@ import type { BatchSize, MaxFailures, Strategy } from '../../core/tasks/task.ts'
 import { durationSeconds } from '../../core/text/duration.ts'
 import { nearest } from '../../core/text/nearest.ts'
 
-/** Repeated here, because loading the schemas costs a fifth of a start. */
+/** Repeated here, because loading the schemas takes a fifth of the startup time. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
 
 const secondsOfDay = 86_400
 
-/** Seconds of `90`, `90s`, `5m`, `1h30m` (contract §9). */
+/** Seconds of `90`, `90s`, `5m` or `1h30m` (contract §9). */
 export function parseDuration(text: string): number {
   const seconds = durationSeconds(text)
   if (seconds !== null) return seconds
@@ -18,7 +18,7 @@ export function parseDuration(text: string): number {
 
 const moment = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/
 
-/** The time in UTC of `2026-11-21 03:25`, as this program shows times; without an offset it is local, or UTC with `utc`. */
+/** Converts `2026-11-21 03:25`, the form that rsm prints, to ISO; without an offset it is local, or UTC with `utc`. */
 export function parseTime(option: string, text: string, utc: boolean): string {
   const [, day = '', time = '00:00', zone = utc ? 'Z' : ''] = moment.exec(text) ?? []
   const date = new Date(`${day}T${time}${zone}`)
@@ -29,24 +29,24 @@ export function parseTime(option: string, text: string, utc: boolean): string {
   return date.toISOString()
 }
 
-/** Whole seconds: the server takes no fractions here. */
+/** Whole seconds, because the server rejects fractions here. */
 export function parseWholeSeconds(option: string, text: string): number {
   const seconds = parseDuration(text)
   if (!Number.isInteger(seconds)) throw new RsmError('usage', `${option} takes whole seconds, not ${text}`)
   return seconds
 }
 
-/** The longest wait of a timer: a longer one would fire at once. */
+/** Longest delay of a timer in seconds; longer ones fire at once. */
 const longestTimer = 24 * secondsOfDay
 
-/** Seconds for `option`, which this process itself measures. */
+/** Seconds for a timer of this process. */
 export function parseTimer(option: string, text: string): number {
   const seconds = parseDuration(text)
   if (seconds <= longestTimer) return seconds
   throw new RsmError('usage', `${option} takes at most 24d, not ${text}`)
 }
 
-/** Seconds of a lifetime like `12h`. A bare number is refused: readers take it for minutes, hours or days. */
+/** Seconds of a lifetime like `12h`. Refuses a bare number, because users mean minutes, hours or days by it. */
 export function parseLifetime(option: string, text: string): number {
   const isBare = /^\d+(\.\d+)?$/.test(text)
   const seconds = isBare ? null : durationSeconds(text)
@@ -57,7 +57,7 @@ export function parseLifetime(option: string, text: string): number {
   })
 }
 
-/** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */
+/** Parses `KEY=VALUE` words; the value may be empty and may contain `=`. */
 export function parsePairs(
   option: string,
   words: readonly string[],
@@ -87,7 +87,7 @@ function countOrPercent(option: string, text: string): number | string {
   )
 }
 
-/** `5`, `25%`, or `1,10%,50%`, whose last step repeats (contract §4). */
+/** Parses `5`, `25%`, or `1,10%,50%`, whose last step repeats (contract §4). */
 export function parseBatchSize(text: string): BatchSize {
   const steps = text.split(',').map((word) => {
     const step = countOrPercent('--batch-size', word.trim())
@@ -102,7 +102,7 @@ export function parseBatchSize(text: string): BatchSize {
 const memoryUnits: Record<string, number> = { M: 1, G: 1024, T: 1024 ** 2 }
 const limitExamples = '--limit memory=512M, --limit processes=100, --limit cpu=50%'
 
-/** One of `memory=512M` (or G, T), `processes=100`, `cpu=50%` of one core. */
+/** Parses `memory=512M` (or G, T), `processes=100` or `cpu=50%` (of one core). */
 function parseLimit(name: string, size: string): Limits {
   const [, memory, unit = ''] = /^([1-9]\d{0,6})([MGT])(?:i?B)?$/i.exec(size) ?? []
   if (name === 'memory' && memory !== undefined)
@@ -132,7 +132,7 @@ export function parseStrategy(text: string): Strategy {
 
 const byteUnits: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
 
-/** Bytes of `500000`, `20G`: K, M, G and T are powers of 1024, as of `--limit`. */
+/** Bytes of `500000` or `20G`; K, M, G and T are powers of 1024, as for `--limit`. */
 export function parseBytes(option: string, text: string): number {
   const found = /^(\d{1,15})([KMGT]?)$/i.exec(text.trim())
   const bytes = Number(found?.[1]) * (byteUnits[found?.[2]?.toUpperCase() ?? ''] ?? Number.NaN)
