@@ -28,7 +28,7 @@ test('audit export writes the log as it is stored, for its owner only, and verif
 
   const again = await runRsm(['audit', 'export', '-o', file], env)
   t.is(again.exit, 2)
-  t.regex(again.stderr, /is there already: use --yes to replace it/)
+  t.regex(again.stderr, /already exists: use --yes to replace it/)
   const json = await runRsm(['audit', 'export', '-o', file, '--yes', '--json'], env)
   const bytes = statSync(file).size
   t.deepEqual(JSON.parse(json.stdout), { file, format: 'jsonl', entries: 5, bytes, head })

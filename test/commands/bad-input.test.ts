@@ -116,7 +116,7 @@ const copies: Case[] = [
   ['cp -r src web1:/x --diff', 2, /--diff takes one file only/],
   ['cp package.json web1:/x --mode 999', 2, /--mode takes an octal number of 3 or 4 digits, not 999/],
   ['cp package.json web1:/x --owner a:b:c', 2, /--owner takes USER, USER:GROUP or :GROUP/],
-  ['cp package.json web1:/x --limit-rate 1K', 2, /--limit-rate takes bytes a second from 16K to 1024G/],
+  ['cp package.json web1:/x --limit-rate 1K', 2, /--limit-rate takes bytes per second from 16K to 1024G/],
   ['cp package.json web1:/x --diff --secret', 2, /--diff would show what is secret/],
   ['cp package.json web1:/x -L', 2, /--follow is for copies from hosts/],
   ['cp web1:/x logs --mode 0600', 2, /--mode is for copies to hosts/],

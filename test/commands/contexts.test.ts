@@ -85,7 +85,7 @@ test('a login with a token of another user makes a context of its own, and takes
     await login('admin'),
     `0 logged in to ${url} as admin (OPERATOR)\nrsm: now using ${host}; to go back: rsm context use alice\n`,
   )
-  const refusal = /^6 rsm: context alice is logged in as alice already\n +choose another with --context NAME/
+  const refusal = /^6 rsm: context alice is already logged in as alice\n +choose another with --context NAME/
   t.regex(await login('admin', '--context', 'alice'), refusal)
   const given = ['--context', 'alice', '-u', 'admin', '--password-stdin']
   t.regex(await said(['login', url, ...given], { input: 'secret' }), refusal)

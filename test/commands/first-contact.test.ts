@@ -6,7 +6,7 @@ import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-s
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 const cases: [string[], number, RegExp][] = [
-  [['hosts', 'list'], 3, /no server is known yet\n.*rsm login URL.*rsm quickstart/],
+  [['hosts', 'list'], 3, /no server is configured yet\n.*rsm login URL.*rsm quickstart/],
   [
     ['agent', 'run', '--url', 'http://127.0.0.1:1'],
     2,
@@ -159,7 +159,7 @@ for (const [argv, path, what, hint] of taken)
     const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
     const ran = await runRsm(argv, env, 'echo hello')
     t.is(ran.exit, 6, ran.stderr)
-    t.true(ran.stderr.startsWith(`rsm: a ${what} exists already\n`), ran.stderr)
+    t.true(ran.stderr.startsWith(`rsm: a ${what} already exists\n`), ran.stderr)
     t.regex(ran.stderr, hint)
   })
 

@@ -39,7 +39,7 @@ test('scripts add FILE takes name and settings from the file, else its name; opt
   })
   const taken = await rsm(['scripts', 'add', file])
   t.is(taken.exit, 6)
-  t.is(taken.stderr, `rsm: a script deploy exists already\n     rsm scripts edit deploy --file ${file}\n`)
+  t.is(taken.stderr, `rsm: a script deploy already exists\n     rsm scripts edit deploy --file ${file}\n`)
   const other = await rsm(
     ['scripts', 'add', 'other', '-', '-u', '1m', '--type', 'python', '-t', 'mine', '--json'],
     {

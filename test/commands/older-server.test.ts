@@ -28,7 +28,7 @@ test('A17 a field that an older server does not know is told as that, with both 
   t.is(exit, 2)
   t.regex(
     stderr,
-    /^rsm: the server is older \(0\.0\.9\), it does not know limits\n {5}this is rsm \d+\.\d+\.\d+: upgrade/,
+    /^rsm: the server is older \(0\.0\.9\) and does not know limits\n {5}this is rsm \d+\.\d+\.\d+: upgrade/,
   )
   t.notRegex(stderr, /unknown field/)
 })
@@ -36,11 +36,11 @@ test('A17 a field that an older server does not know is told as that, with both 
 test('A17 one that is too old to say its version too, and a path that it does not have', async (t) => {
   t.regex(
     (await refusedBy(t, null, exec, unknown)).stderr,
-    /^rsm: the server is older, it does not know limits\n/,
+    /^rsm: the server is older and does not know limits\n/,
   )
   const path = await refusedBy(t, '0.0.9', ['clusters', 'list'], [])
   t.is(path.exit, 5)
-  t.regex(path.stderr, /^rsm: the server is older \(0\.0\.9\), it does not know \/api\/clusters\n/)
+  t.regex(path.stderr, /^rsm: the server is older \(0\.0\.9\) and does not know \/api\/clusters\n/)
 })
 
 test('A17 a server that is no older, another fault beside it, and a path that somebody typed are told as they are', async (t) => {

@@ -160,7 +160,7 @@ test('a schedule has a stdin, limits, a rate and a secret file, and shows them',
   for (const [words, said] of [
     [['--copy', file, '--to', '/etc/key', '--stdin', file], /--stdin|--copy/],
     [['--secret'], /--copy/],
-    [['--limit-rate', '1'], /--limit-rate takes bytes a second/],
+    [['--limit-rate', '1'], /--limit-rate takes bytes per second/],
   ] as const) {
     const refused = await rsm(['schedules', 'edit', 'load', ...words])
     t.is(refused.exit, 2, refused.stderr)

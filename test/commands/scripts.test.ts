@@ -47,7 +47,7 @@ test('scripts edit changes what is said; --file reads a file or stdin', async (t
   t.is(same.stdout, 'roll is unchanged: no new version\n')
   const noTerminal = await rsm(['scripts', 'edit', 'roll'], { env: { EDITOR: 'false' } })
   t.is(noTerminal.exit, 2)
-  t.regex(noTerminal.stderr, /no terminal for an editor\n.*--file FILE/)
+  t.regex(noTerminal.stderr, /no terminal for the editor\n.*--file FILE/)
 })
 
 test('scripts versions lists them and prints the text of one, byte for byte', async (t) => {

@@ -116,7 +116,7 @@ test('who has started no task has no latest one', async (t) => {
     'GET /api/tasks': () => pageOf([]),
   })
   t.is(ran.exit, 5)
-  t.regex(ran.stderr, /^rsm: ann has started no task yet\n/)
+  t.regex(ran.stderr, /^rsm: ann has not started a task yet\n/)
 })
 
 test('cancel and retry of latest want --yes where nobody can be asked, and say which task it is', async (t) => {

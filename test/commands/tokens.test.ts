@@ -36,7 +36,7 @@ test('of tokens with one name, remove asks for the id; an unknown one is exit 5'
   const rsm = commandLine(t, server)
   const refused = await rsm(['tokens', 'remove', 'ci', '--yes'])
   t.is(refused.exit, 2)
-  t.regex(refused.stderr, new RegExp(`2 tokens have the name ci\n.*${ids.join(', ')}`))
+  t.regex(refused.stderr, new RegExp(`2 tokens are named ci\n.*${ids.join(', ')}`))
   t.is((await rsm(['tokens', 'remove', String(ids[0]), '--yes'])).exit, 0)
   t.is((await rsm(['tokens', 'remove', 'ci', '--yes'])).exit, 0)
   t.is((await rsm(['tokens', 'remove', 'ci', '--yes'])).exit, 5)

@@ -10,18 +10,18 @@ import { readShellLine } from './shell-words.ts'
 import { renderBash, renderFish, renderZsh } from './shells.ts'
 import { wantedAtCursor } from './wanted.ts'
 
-/** How long a server may take, in milliseconds, before the answer is given without it. */
+/** Timeout of the server, in milliseconds; then the answer goes without it. */
 const patience = 1_000
 const mostAbout = 100
 
-/** What a shell has sent: the words before the cursor, and the word under it up to the cursor. */
+/** Words before the cursor, and the word under it up to the cursor. */
 interface Question {
   readonly words: readonly string[]
   readonly current: string
   readonly render: (answer: Answer) => string
 }
 
-/** What comes on stdin, each part ended by NUL: arguments would be seen by all users of the machine. */
+/** Parses NUL-terminated parts from stdin; not arguments, because every user of the machine can see those. */
 function readQuestion(shell: string, parts: readonly string[]): Question | undefined {
   if (shell === 'bash') {
     const [text = '', replaced = '', compType = ''] = parts
@@ -48,7 +48,7 @@ const choosing = {
 
 const isChoosing = (word: string): word is keyof typeof choosing => Object.hasOwn(choosing, word)
 
-/** What the line says about the server that its command will speak to. */
+/** The command line's flags that choose a server. */
 function readChoice(words: readonly string[]): ServerChoice {
   const choice: Partial<Record<keyof ServerChoice, string>> = {}
   for (const [at, word] of words.entries()) {
@@ -75,7 +75,7 @@ function topics(): (id: string) => string {
   return (id) => oclif.topics[id]?.description ?? ''
 }
 
-/** Names of the server that the command of these words would speak to. */
+/** Names of the server that the command line chooses. */
 function namesFor(words: readonly string[]): Lookup {
   let names: Lookup | undefined
   return async (listed) => {
@@ -92,8 +92,8 @@ async function answerOf({ words, current }: Question): Promise<Answer> {
 }
 
 /**
- * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process. Whatever goes wrong, it says nothing and
- * ends with 0: it runs between two keys of a person who is typing.
+ * Answers a completion of a shell (`bash`, `zsh`, `fish`) and exits. On any failure, prints nothing and exits 0, so that it
+ * never disturbs a user who is typing.
  */
 export async function answer(shell: string): Promise<never> {
   process.on('uncaughtException', () => process.exit(0))
@@ -104,8 +104,8 @@ export async function answer(shell: string): Promise<never> {
       for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))
     }
   } catch {
-    // Silence is an answer too.
+    // Fail silently.
   }
-  // A request that is still under way would keep the process.
+  // A pending request would keep the process alive.
   process.exit(0)
 }

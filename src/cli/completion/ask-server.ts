@@ -14,10 +14,10 @@ import type { Listed, Named } from './names-cache.ts'
 
 type Found = Partial<Record<Listed, readonly Named[]>>
 
-/** Only the newest tasks and sessions are asked for: there may be any number of them. */
+/** Limit for tasks, sessions and uploads, because there may be any number. */
 const newest = 100
 
-/** What hosts have in common, as selectors name it: `tag:role:web`, `os:linux`, `arch:x64`. */
+/** Groups of hosts, as in selectors: `tag:role:web`, `os:linux`, `arch:x64`. */
 export function groupsOf(hosts: readonly Host[]): Named[] {
   const counts = new Map<string, number>()
   for (const { tags, systemInfo } of hosts) {
@@ -51,7 +51,6 @@ async function allOf<T>(
 const sessions = async ({ terminals }: Client, query: TerminalQuery) =>
   (await terminals.list({ ...query, size: newest })).content.map(sessionNamed)
 
-/** How each list is read; hosts and groups come together. */
 const lists: Readonly<
   Record<Exclude<Listed, 'hosts' | 'groups'>, (client: Client) => Promise<readonly Named[]>>
 > = {
@@ -88,7 +87,7 @@ const lists: Readonly<
   sessions: (client) => sessions(client, { status: 'OPEN' }),
 }
 
-/** Asks a server for one list of names; hosts and groups come together. Rejects as the client does. */
+/** Fetches one list of names; hosts and groups always together. Errors: the client's. */
 export async function askServer(listed: Listed, server: ChosenServer): Promise<Found> {
   const { openClient } = await import('../../client/client.ts')
   const client = await openClient(server)

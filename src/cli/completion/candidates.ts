@@ -3,21 +3,21 @@ import type { Kind, Manifest } from './kinds.ts'
 import type { Listed, Lookup, Named } from './names-cache.ts'
 import type { Wanted } from './wanted.ts'
 
-/** One way to complete the word under the cursor: `word` is the whole word without quotes. */
+/** One completion of the word under the cursor; `word` is the whole word, unquoted. */
 export interface Candidate {
   readonly word: string
-  /** What people are shown: the word without what was typed before its value. */
+  /** Text to display: the word without the part before its value. */
   readonly shown: string
   readonly about: string
-  /** Something has to follow in the same word: `@status:`. */
+  /** Whether the word is incomplete, like `@status:`. */
   readonly isOpen: boolean
 }
 
 export interface Answer {
   readonly candidates: readonly Candidate[]
-  /** The shell offers its own file names; `lead` is the part of the word before the name. */
+  /** File names that the shell adds itself; `lead` is the part of the word before the name. */
   readonly files?: { readonly only: 'files' | 'directories'; readonly lead: string }
-  /** Ids mean nothing to people: every shell shows what they are about. */
+  /** Ids mean nothing to people, so every shell shows their descriptions. */
   readonly isOfIds?: boolean
   readonly isOrdered?: boolean
 }
@@ -28,19 +28,19 @@ interface Offer {
   readonly isOpen?: boolean
 }
 
-/** Ways in which a selector (contract §8) can continue where it ends. */
+/** How a selector (contract §8) can continue at its end. */
 type SelectorEnd =
-  /** Within brackets, or behind a wildcard: nothing is known. */
+  /** Within brackets or after a wildcard. */
   | { readonly is: 'nothing' }
   | { readonly is: 'host'; readonly lead: string }
   /** `@…` up to its first colon. */
   | { readonly is: 'group'; readonly lead: string }
-  /** Behind `@key:`; `key` in lower case, as `tag:role` where it was written `@tag:role:`. */
+  /** After `@key:`; `key` is in lower case, e.g. `tag:role` for `@tag:role:`. */
   | { readonly is: 'member'; readonly lead: string; readonly key: string }
 
 const none: Answer = { candidates: [] }
 
-/** Matches almost every name: Unicode classes take milliseconds to compile. */
+/** Fast check that matches almost every name, because Unicode classes take milliseconds to compile. */
 export const plain = /^[ -~]*$/
 
 const operators = ',!&^'
@@ -84,7 +84,7 @@ const statuses: readonly Offer[] = statusWords.map((name) => ({ name }))
 
 const reserved = ['status:', 'os:', 'arch:', 'id:', 'tag:']
 
-/** What the word under the cursor can become; `topic` says what a topic is about. */
+/** Completions of the word under the cursor; `topic` returns the description of a topic. */
 export async function candidatesFor(
   wanted: Wanted,
   current: string,
@@ -130,7 +130,7 @@ function commandOffers(
   }
   if (words.length === 0) offers.set('help', { name: 'help', about: 'Show what a command does' })
   if (words[0] === 'help' && words.length === 1)
-    offers.set('flags', { name: 'flags', about: 'The flags that may come before a command' })
+    offers.set('flags', { name: 'flags', about: 'Show the global flags' })
   return [...offers.values()]
 }
 
@@ -160,7 +160,7 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
     const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
     const candidates = fitting(found.offers, lead + found.lead, current)
     const [only] = candidates
-    // `@role:` alone would be half a word; bash closes its quotes even.
+    // Completes past a lone `@role:`, because it is incomplete and bash would close its quotes.
     const next =
       only?.isOpen === true && candidates.length === 1 && only.word !== current
         ? await values(kind, lead, only.word, lookup)
@@ -207,7 +207,7 @@ async function selectorOffers(
           .filter(({ name }) => !reserved.includes(name.toLowerCase()))
           .map((offer) => ({ ...offer, name: `@${offer.name}` })),
         { name: '@*', about: 'every host' },
-        { name: '@reachable', about: 'hosts that a script gets to' },
+        { name: '@reachable', about: 'hosts that scripts can reach' },
         ...reserved.map((key) => ({ name: `@${key}`, about: 'group', isOpen: true })),
       ]
       return { offers, lead: end.lead }
@@ -218,13 +218,13 @@ async function selectorOffers(
       if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
       const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
       const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
-      // A comma or a star in a value would mean other hosts than those that carry it.
+      // A comma or star in a value would be read as an operator and select other hosts.
       return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
 
-/** Cuts a selector where its last name begins: `lead` is all before that. */
+/** Splits a selector before its last name; `lead` is the part before it. */
 function selectorEnd(text: string): SelectorEnd {
   let depth = 0
   let start = 0
@@ -255,7 +255,7 @@ async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: reado
   return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
 }
 
-/** Tags among the groups, `KEY:VALUE`, without `os:` and `arch:`, which are no tags. */
+/** Tags among the groups, as `KEY:VALUE`, without `os:` and `arch:`. */
 const tagsOf = (groups: readonly Named[]) =>
   groups.flatMap(({ name, about }) => (name.startsWith('tag:') ? [{ name: name.slice(4), about }] : []))
 
@@ -269,7 +269,7 @@ const under = (groups: readonly Named[], start: string): Named[] =>
     name.toLowerCase().startsWith(start) ? [{ name: name.slice(start.length), about }] : [],
   )
 
-/** Those that begin with what is typed, whatever the case. */
+/** Offers that start with the typed text, ignoring case. */
 function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
   const typed = current.slice(lead.length).toLowerCase()
   const candidates: Candidate[] = []
@@ -279,5 +279,5 @@ function fitting(offers: Iterable<Offer>, lead: string, current: string): Candid
   return candidates
 }
 
-/** Control characters could leave the line, or forge another one. */
+/** False for control characters, because they could break the line or forge another one. */
 const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)

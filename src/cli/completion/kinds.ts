@@ -1,4 +1,4 @@
-/** What values name, by option (`--name`) and argument (`name`); where a name means something else in one command, that one stands before it. */
+/** Options (`--name`) and arguments (`name`) by the kind of their values; a command before the name limits the entry to it. */
 const namedBy = {
   selector: ['--hosts', '--selector', '--exclude', 'hosts:doctor host', 'selector'],
   host: ['--host', '--replace', 'host'],
@@ -58,7 +58,7 @@ const namedBy = {
   method: ['method'],
 } as const
 
-/** Text that nobody but the person knows. */
+/** Free text, without completions. */
 const free = `
 --limit --limit-rate --action --advertise --after --agent-id --allow-run-as --at --batch-size --category --code --concurrency --count --cron --data --deadline --description --email
 --enroll-token --escape --every --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jitter --jump
@@ -71,18 +71,18 @@ const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --t
 
 export type Kind = keyof typeof namedBy | 'free'
 
-/** Every option and argument whose values are no closed set. A test holds this beside the manifest. */
+/** Every option and argument without a closed set of values. A test compares it with the manifest. */
 export const kinds: Readonly<Record<string, Kind>> = Object.fromEntries([
   ...Object.entries(namedBy).flatMap(([kind, names]) => names.map((name) => [name, kind as Kind] as const)),
   ...[...free.trim().split(/\s+/), ...freeOfOne].map((name) => [name, 'free'] as const),
 ])
 
-/** The kind of an option (`--name`) or argument (`name`) of a command; undefined for one that the table lacks. */
+/** The kind of an option (`--name`) or argument (`name`) of a command; undefined if it has no entry. */
 export function kindOf(command: Pick<Command, 'id'>, name: string): Kind | undefined {
   return kinds[`${command.id} ${name}`] ?? kinds[name]
 }
 
-/** A flag as oclif.manifest.json tells it. */
+/** A flag in oclif.manifest.json. */
 export interface Flag {
   readonly name: string
   readonly type: 'option' | 'boolean'
@@ -91,7 +91,7 @@ export interface Flag {
   readonly helpGroup?: string
   readonly hidden?: boolean
   readonly multiple?: boolean
-  /** What divides several values in one word. */
+  /** Separates values within a word. */
   readonly delimiter?: string
   readonly options?: readonly string[]
   readonly aliases?: readonly string[]
@@ -102,7 +102,7 @@ export interface Flag {
 interface Arg {
   readonly name: string
   readonly hidden?: boolean
-  /** The last of a command: there may be more of it. */
+  /** Repeatable; only the last argument of a command is. */
   readonly multiple?: boolean
   readonly options?: readonly string[]
 }
@@ -111,13 +111,13 @@ export interface Command {
   readonly id: string
   readonly summary?: string
   readonly hidden?: boolean
-  /** False where the options end at the first other word. */
+  /** False if options end at the first argument. */
   readonly strict?: boolean
   readonly flags: Readonly<Record<string, Flag>>
   readonly args: Readonly<Record<string, Arg>>
 }
 
-/** As much of oclif.manifest.json as a completion reads. */
+/** The part of oclif.manifest.json that completion reads. */
 export interface Manifest {
   readonly commands: Readonly<Record<string, Command>>
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { type ChosenServer, Contexts, type ServerChoice } from '../contexts/contexts.ts'
 import { type Listed, type Lookup, type Named, NamesCache } from './names-cache.ts'
 
-/** Reading a pipe would block, and take away what the command is to read later. */
+/** Guards against pipes: reading one would block, and consume the command's input. */
 function isRegular(path: string | undefined): boolean {
   return path === undefined || path === '' || statSync(path).isFile()
 }
@@ -17,8 +17,8 @@ function chosen(choice: ServerChoice, env: NodeJS.ProcessEnv): ChosenServer | un
 }
 
 /**
- * Names of the server that a command of this choice would speak to: from the cache, else from the server if it answers within
- * `patience` milliseconds, else what the cache had. No failure is told of.
+ * Looks up names of the chosen server: fresh ones from the cache, else from the server within `patience` milliseconds, else stale
+ * ones from the cache. Never reports a failure.
  */
 export function liveNames(
   choice: ServerChoice,

@@ -4,19 +4,19 @@ import { join } from 'node:path'
 import { baseDirectory } from '../contexts/private-files.ts'
 import { makeNamedDirectory } from '../input/named-path.ts'
 
-/** Milliseconds for which names are fresh. */
+/** Names are fresh for this long, in milliseconds. */
 const life = 10_000
-/** Milliseconds for which older names stand in for a server that does not answer. */
+/** Stale names are used this long if the server does not answer, in milliseconds. */
 const mostAge = 600_000
 const mostBytes = 8 * 1024 * 1024
 
-/** A name that a server knows, and what helps to tell it from others. */
+/** A name with a short description. */
 export interface Named {
   readonly name: string
   readonly about: string
 }
 
-/** The lists of names that a server is asked for. Groups are what hosts have in common: `tag:role:web`, `os:linux`. */
+/** Lists of names on a server. Groups: `tag:role:web`, `os:linux`, …. */
 export type Listed =
   | 'hosts'
   | 'groups'
@@ -32,11 +32,11 @@ export type Listed =
   | 'recordings'
   | 'sessions'
 
-/** Names as they are looked up; never rejects: what can't be known is an empty list. */
+/** Looks up names; never rejects: resolves with an empty list on failure. */
 export type Lookup = (listed: Listed | 'contexts') => Promise<readonly Named[]>
 
 interface Kept {
-  /** When the server was last asked, and when it last answered; milliseconds since 1970. */
+  /** Times of the last request and the last response, milliseconds since 1970. */
   readonly asked: number
   readonly answered: number
   readonly owner: string
@@ -44,8 +44,8 @@ interface Kept {
 }
 
 /**
- * Names of one server as one user sees them, kept for a few seconds: a directory of mode 0700, a file of mode 0600 for each list. A file
- * that can't be read or written is none. It holds no token, only a digest that tells whose names they are.
+ * Cache of a server's names as one user sees them: a directory of mode 0700 with a file of mode 0600 per list. Ignores files that
+ * cannot be read or written. Stores a digest of the token to identify the user, never the token.
  */
 export class NamesCache {
   readonly #directory: string
@@ -65,11 +65,11 @@ export class NamesCache {
     this.#now = now
   }
 
-  /** What is kept, and whether it is worth asking again; undefined where there is nothing of use. */
+  /** Cached names, and whether they are fresh; undefined if there are none or they are too old. */
   read(listed: Listed): { readonly names: readonly Named[]; readonly isFresh: boolean } | undefined {
     const kept = this.#read(listed)
     const now = this.#now()
-    // A clock that was set back must not make an entry last forever.
+    // If the clock was set back, the entry would never expire.
     if (kept === undefined || now < kept.asked || now - kept.answered > mostAge) return undefined
     return { names: kept.names, isFresh: now - kept.asked < life }
   }
@@ -79,7 +79,7 @@ export class NamesCache {
     this.#write(listed, { asked: now, answered: now, owner: this.#owner, names })
   }
 
-  /** Remembers that the server did not answer, so that not every key waits for it. */
+  /** Records that the server did not answer, so that the next key does not wait for it again. */
   failed(listed: Listed): void {
     const now = this.#now()
     const { answered, names } = this.#read(listed) ?? { answered: now, names: [] }
@@ -114,7 +114,7 @@ export class NamesCache {
         rmSync(temporary, { force: true })
       }
     } catch {
-      // Without a cache it is slower, and that is all.
+      // Works without a cache, only slower.
     }
   }
 }

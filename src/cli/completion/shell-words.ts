@@ -1,19 +1,19 @@
 export type Quote = '' | "'" | '"'
 
-/** A command line up to the cursor, read as a shell does, but with nothing expanded. */
+/** A command line up to the cursor, split like a shell does, without expansion. */
 export interface ShellLine {
-  /** Before the one under the cursor, quotes taken off. */
+  /** Unquoted words before the one under the cursor. */
   readonly words: readonly string[]
   readonly current: string
   readonly raw: string
   readonly quote: Quote
-  /** The shell puts something else in its place, like `$HOME`: what, is not known here. */
+  /** Whether the word contains an expansion such as `$HOME`, whose value is unknown here. */
   readonly isExpanded: boolean
-  /** The word is what a `<` or `>` reads or writes. */
+  /** Whether the word is the file of a `<` or `>`. */
   readonly isRedirection: boolean
 }
 
-/** Reads a line of bash, zsh or fish as far as the cursor; what stands before a `;`, `|` or `&` is another command. */
+/** Reads a line of bash, zsh or fish up to the cursor, starting after the last `;`, `|` or `&`. */
 export function readShellLine(line: string): ShellLine {
   let words: string[] = []
   let start = 0
@@ -44,7 +44,7 @@ export function readShellLine(line: string): ShellLine {
     } else if (sign === "'" || sign === '"') quote = sign
     else if (/\s/.test(sign)) end(at)
     else if (sign === '<' || sign === '>') {
-      // The number of what is redirected: `2>`.
+      // A file descriptor, as in `2>`.
       if (/^\d+$/.test(line.slice(start, at))) start = at
       end(at)
       isRedirection = true
@@ -62,10 +62,10 @@ export function readShellLine(line: string): ShellLine {
 
 const plain = /^[\p{L}\p{N}_@%+=:,./-]$/u
 
-/** Text as it has to be typed where this quote is open; undefined where it can't be. */
+/** Escapes text within an open quote; undefined if that is impossible. */
 export function quoted(text: string, quote: Quote): string | undefined {
   if (quote === "'") return text.replaceAll("'", "'\\''")
-  // A shell for people takes `!` for its history there, and a backslash before it stays.
+  // Interactive shells expand `!` from the history, and would keep a backslash before it.
   if (quote === '"') return text.includes('!') ? undefined : text.replace(/[$`"\\]/g, '\\$&')
   return Array.from(text, (sign) => (plain.test(sign) ? sign : `\\${sign}`)).join('')
 }

@@ -1,7 +1,7 @@
 import type { Answer, Candidate } from './candidates.ts'
 import { quoted, readShellLine } from './shell-words.ts'
 
-/** What bash runs for a Tab. readline replaces the end of the line that it calls the word (`$2`): what it cuts at `:`, `=` and `@`. */
+/** Completion function of bash. readline replaces only its own last word (`$2`), which it splits at `:`, `=` and `@`. */
 export const bashScript = `# Completion of rsm for bash 4.4 and later.
 _rsm() {
   local -a answer
@@ -16,10 +16,10 @@ _rsm() {
 complete -F _rsm rsm
 `
 
-/** A list is being shown (`?`, `!`, `@` of COMP_TYPE), not a menu gone through. */
+/** Values of COMP_TYPE that list candidates (`?`, `!`, `@`) instead of cycling through them. */
 const listingTypes = new Set(['63', '33', '64'])
 
-/** The part of a typed word that readline leaves alone, without its quotes. */
+/** The part of a typed word that readline keeps, unquoted. */
 function untouched(raw: string, replaced: string) {
   const kept = raw.endsWith(replaced) ? raw.slice(0, raw.length - replaced.length) : ''
   const { current, quote } = readShellLine(kept)
@@ -31,7 +31,7 @@ function typedInBash({ word }: Candidate, raw: string, replaced: string): string
   return quoted(word.slice(text.length), quote)
 }
 
-/** The answer as `bashScript` reads it: options of `compopt`, then a line for each candidate. */
+/** Formats the answer for `bashScript`: options of `compopt`, then a line per candidate. */
 export function renderBash(answer: Answer, raw: string, replaced: string, compType: string): string {
   const { candidates, files } = answer
   const only = candidates.length === 1 ? candidates[0] : undefined
@@ -49,7 +49,7 @@ export function renderBash(answer: Answer, raw: string, replaced: string, compTy
   return [options.join(' '), ...lines, ''].join('\n')
 }
 
-/** What fish runs for a Tab. It quotes what it inserts, and adds no space behind `:` and `=`. */
+/** Completion function of fish, which quotes insertions itself and adds no space after `:` and `=`. */
 export const fishScript = `# Completion of rsm for fish 3 and later.
 function __rsm_complete
     set -l words (commandline -opc)
@@ -78,14 +78,14 @@ complete -c rsm -e
 complete -c rsm -f -k -a '(__rsm_complete)'
 `
 
-/** The answer as `fishScript` reads it: whose names of files to add, then each word and what it is about behind a tab. */
+/** Formats the answer for `fishScript`: the kind of file names to add, then each word with a tab and its description. */
 export function renderFish({ candidates, files }: Answer): string {
   const lines = candidates.map(({ word, about }) => (about === '' ? word : `${word}\t${about}`))
   const names = files === undefined ? '' : files.lead === '' ? files.only : `${files.only} cut`
   return [names, ...lines, ''].join('\n')
 }
 
-/** What zsh runs for a Tab. It quotes what it inserts; the words that it hands over have their quotes taken off. */
+/** Completion function of zsh, which quotes insertions itself and passes unquoted words. */
 export const zshScript = `#compdef rsm
 # Completion of rsm for zsh.
 _rsm() {
@@ -120,7 +120,7 @@ fi
 
 const mostAligned = 40
 
-/** The answer as `zshScript` reads it: `+` or, where something has to follow, `-` before each word, and what is shown after a tab. */
+/** Formats the answer for `zshScript`: `-` before an incomplete word, `+` before others, then a tab and the text to show. */
 export function renderZsh({ candidates, files }: Answer): string {
   const isDescribed = candidates.some(({ about }) => about !== '')
   const width = Math.min(mostAligned, Math.max(0, ...candidates.map(({ shown }) => shown.length)))

@@ -9,20 +9,20 @@ export type Wanted =
   | {
       readonly is: 'value'
       readonly of: Kind | readonly string[]
-      /** What of the word stands before the value: `--host=`, `-w`, or values before a delimiter. */
+      /** The part of the word before the value: `--host=`, `-w`, or values before a delimiter. */
       readonly lead: string
     }
 
 const nothing: Wanted = { is: 'nothing' }
 
-/** Whether words begin the name of some command, without being all of it. */
+/** Whether the words are an incomplete command name. */
 function isTopic(manifest: Manifest, words: readonly string[]): boolean {
   if (words.length === 0) return true
   const start = `${words.join(':')}:`
   return Object.keys(manifest.commands).some((id) => id.startsWith(start))
 }
 
-/** The flag of a command that is typed as `word`: `--name` or `-n`, by any of its names. */
+/** The flag typed as `word`: `--name` or `-n`, including aliases. */
 function flagOf(command: Command, word: string): Flag | undefined {
   return Object.values(command.flags).find((flag) =>
     word.startsWith('--')
@@ -31,7 +31,7 @@ function flagOf(command: Command, word: string): Flag | undefined {
   )
 }
 
-/** Of letters behind one dash, the option that takes the rest of the word, and where that begins: `-qwweb1`. */
+/** In combined letters such as `-qwweb1`, the option that takes the rest of the word, and where its value starts. */
 function attached(command: Command, word: string): { flag: Flag; at: number } | undefined {
   for (let at = 1; at < word.length; at++) {
     const flag = flagOf(command, `-${word[at] ?? ''}`)
@@ -47,7 +47,7 @@ function valueOf(command: Command, flag: Flag, lead: string, typed: string): Wan
   return { is: 'value', of, lead: lead + typed.slice(0, last + 1) }
 }
 
-/** The words of a command line as far as its options are concerned; `pending` waits for its value. */
+/** Scans the words after a command: `values` counts arguments; `pending` is a last option without its value. */
 function readArguments(command: Command, words: readonly string[]) {
   const given = new Set<string>()
   let values = 0
@@ -71,7 +71,7 @@ function readArguments(command: Command, words: readonly string[]) {
       if (holder !== undefined && holder.at === word.length) pending = holder.flag
     } else {
       values++
-      // Here the rest is a command of the host.
+      // The rest is a command for the host.
       if (command.strict === false) optionsOver = true
     }
   }
@@ -98,12 +98,12 @@ function wantedOf(command: Command, words: readonly string[], current: string): 
   const arg = args[values] ?? (last?.multiple === true ? last : undefined)
   if (arg !== undefined)
     return { is: 'value', of: arg.options ?? kindOf(command, arg.name) ?? 'free', lead: '' }
-  // Nothing else can stand here; where a command of the host can, it does once a target was named.
+  // No argument is left, so offer options; but after a target, expect the command for the host.
   const isOption = !optionsOver && current === '' && (command.strict !== false || given.size === 0)
   return isOption ? { is: 'option', command, given } : nothing
 }
 
-/** What can stand at the end of these words of a command line, `current` being the word there as far as it is typed. */
+/** Determines what may follow these words; `current` is the word under the cursor, up to the cursor. */
 export function wantedAtCursor(manifest: Manifest, words: readonly string[], current: string): Wanted {
   const isGlobal = (words[0] ?? current).startsWith('-')
   const flags = isGlobal ? globalFlags(manifest.commands) : {}

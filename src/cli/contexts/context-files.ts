@@ -3,7 +3,7 @@ export interface Context {
   readonly username?: string
   readonly caFile?: string
   readonly tlsFingerprint?: string
-  /** Data directory of the quickstart that wrote it. */
+  /** Data directory of the quickstart that created the context. */
   readonly quickstart?: string
 }
 
@@ -18,7 +18,7 @@ interface StoredToken {
   readonly token: string
 }
 
-/** The value at `where` of a file has another form than it should. */
+/** Invalid value at `where` in a file. */
 class Misshapen extends Error {
   constructor(where: string, expected: string) {
     super(`${where} is not ${expected}`)
@@ -31,7 +31,7 @@ function objectAt(value: unknown, where: string): Record<string, unknown> {
   throw new Misshapen(where, 'an object')
 }
 
-/** By name, in an object that holds nothing else: `constructor` and `__proto__` are names as good as others. */
+/** Reads a record by name. Its prototype is null, so that `constructor` and `__proto__` are valid names. */
 function named<T>(
   value: unknown,
   where: string,
@@ -61,7 +61,7 @@ function tokenAt(value: unknown, where: string): StoredToken {
   return { url, token }
 }
 
-/** config.json as it was read; undefined where there is none. Errors: what is wrong in it, and where. */
+/** Parses config.json; `undefined` if there is none. Errors: the invalid value and its place. */
 export function readConfig(value: unknown): ConfigFile {
   const { current, contexts } = objectAt(value ?? {}, 'it')
   if (current !== undefined && current !== null && !isText(current)) throw new Misshapen('current', 'a name')

@@ -7,7 +7,7 @@ import { readSecretFile } from '../input/named-path.ts'
 import { type ConfigFile, type Context, readConfig, readTokens } from './context-files.ts'
 import { baseDirectory, PrivateFiles } from './private-files.ts'
 
-/** How a command line names its server; flags win over the environment. */
+/** Flags that choose a server; they take precedence over the environment. */
 export interface ServerChoice {
   readonly url?: string | undefined
   readonly context?: string | undefined
@@ -22,18 +22,18 @@ export interface ChosenServer {
   readonly caFile: string | undefined
   readonly tlsFingerprint: string | undefined
   readonly context: string | undefined
-  /** The file that the token was read from, where an option or a variable named one. */
+  /** File of the token, if an option or variable named one. */
   readonly tokenFile: string | undefined
 }
 
-/** Refuses a token that no header can hold, which would fail deep inside a request. Errors: `usage`. */
+/** Throws `usage` for a token invalid in a header, because it would fail deep inside a request. */
 export function checkedToken(token: string): string {
   if (/^[!-~]+$/.test(token)) return token
   throw new RsmError(
     'usage',
     'the token is malformed: it contains a space, a line end or a non-ASCII character',
     {
-      hint: 'see RSM_TOKEN, RSM_TOKEN_FILE and --token-file',
+      hint: 'check RSM_TOKEN, RSM_TOKEN_FILE and --token-file',
     },
   )
 }
@@ -52,7 +52,7 @@ export class Contexts {
     return this.#files.read('config.json', readConfig)
   }
 
-  /** The context of this user at this server, the current one first; else a new name, after its host. */
+  /** Context of this user on this server, preferring the current one; else a new name after the server's host. */
   nameFor(url: string, username: string): string {
     const { contexts, current } = this.list()
     const names = [...(current === null ? [] : [current]), ...Object.keys(contexts)]
@@ -67,7 +67,7 @@ export class Contexts {
     )
   }
 
-  /** The context of the quickstart with this data; else a new name. */
+  /** Context of the quickstart in this directory; else a new name. */
   nameForQuickstart(directory: string): string {
     const known = Object.entries(this.list().contexts).find(([, each]) => each.quickstart === directory)
     return known?.[0] ?? this.#free('quickstart')
@@ -81,7 +81,7 @@ export class Contexts {
     return names.find(isFree) ?? last
   }
 
-  /** A slip must not replace the token of another server or user. Errors: `conflict`. */
+  /** Throws `conflict` so that a mistake cannot replace the token of another server or user. */
   refuseForeign(name: string, url: string, username?: string): void {
     const { [name]: known } = this.list().contexts
     if (known === undefined) return
@@ -89,19 +89,19 @@ export class Contexts {
       username === undefined || username.toLowerCase() === (known.username ?? username).toLowerCase()
     if (known.url === url && isUsers) return
     const owner = known.url === url ? `logged in as ${known.username}` : known.url
-    throw new RsmError('conflict', `context ${name} is ${owner} already`, {
+    throw new RsmError('conflict', `context ${name} is already ${owner}`, {
       hint: `choose another with --context NAME, or forget it: rsm context remove ${name}`,
     })
   }
 
-  /** Checks that a login can be stored, before somebody logs in. Errors: `unavailable`. */
+  /** Checks before a login that it can be stored. Errors: `unavailable`. */
   prepare(): void {
     this.#files.prepare()
   }
 
   /**
-   * Stores a context and its token, and makes it the current one unless told not to. Answers its name; a function chooses it
-   * under the lock, so that no two logins choose the same new name.
+   * Stores a context and its token, and makes it current unless `use` is false. Returns its name. If `named` is a function, calls
+   * it under the lock, so that two logins cannot choose the same new name.
    */
   save(named: string | (() => string), context: Context, token: string | undefined, use = true): string {
     return this.#files.exclusively(() => {
@@ -119,7 +119,7 @@ export class Contexts {
   }
 
   use(name: string): Context {
-    // An unknown name is reported even where nothing can be written.
+    // Report an unknown name even if the directory is not writable.
     this.#named(this.list(), name)
     return this.#files.exclusively(() => {
       const file = this.list()
@@ -158,8 +158,8 @@ export class Contexts {
   }
 
   /**
-   * The server that a command speaks to: `--url`, `--context`, RSM_URL, RSM_CONTEXT, the current context, in this
-   * order. There is no default server (contract §9). A login may not care whose context it gets address and trust from.
+   * Chooses the server from `--url`, `--context`, RSM_URL, RSM_CONTEXT, then the current context; there is no default (contract
+   * §9). With `isLogin`, contexts of several users for a URL are no error, because a login needs only address and trust.
    */
   choose(
     choice: ServerChoice & { readonly isLogin?: boolean },
@@ -182,7 +182,7 @@ export class Contexts {
       if (named === undefined) strangers = Object.keys(file.contexts).filter(known)
       name = named ?? strangers[0]
     } else if (name === undefined) {
-      throw new RsmError('unauthenticated', 'no server is known yet', {
+      throw new RsmError('unauthenticated', 'no server is configured yet', {
         hint: 'rsm login URL, or try it on this machine: rsm quickstart',
       })
     } else url = this.#named(file, name).url
@@ -199,7 +199,7 @@ export class Contexts {
         ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))
         : readSecretFile(tokenFile, choice.tokenFile === undefined ? 'RSM_TOKEN_FILE' : '--token-file')
     const askedCaFile = choice.caFile ?? fromEnv('RSM_CA_FILE')
-    // A file that was named must be readable, even if this server needs none.
+    // A named file must be readable, even if this server does not need it.
     if (askedCaFile !== undefined) readCertificates(askedCaFile)
     const caFile = askedCaFile ?? (name === undefined ? undefined : file.contexts[name]?.caFile)
     const tlsFingerprint =

@@ -21,7 +21,7 @@ const lockPatience = 10_000
 
 const defaultBases = { CONFIG: '.config', STATE: '.local/state', CACHE: '.cache' }
 
-/** JSON files that only their owner may read: a directory of mode 0700 with files of mode 0600. */
+/** JSON files that only their owner can read: a directory of mode 0700 with files of mode 0600. */
 export class PrivateFiles {
   readonly #directory: string
 
@@ -37,7 +37,7 @@ export class PrivateFiles {
     })
   }
 
-  /** What `parse` makes of the file, or of undefined where there is none. Errors: `usage`, naming it, with what `parse` threw. */
+  /** Parses a file; passes undefined to `parse` if it is missing. Errors: `usage` with the path and the message of `parse`. */
   read<T>(name: string, parse: (value: unknown) => T): T {
     const path = join(this.#directory, name)
     try {
@@ -61,9 +61,8 @@ export class PrivateFiles {
   }
 
   /**
-   * What reads a file, changes it and writes it again: no other process does that meanwhile. The lock is that of flock(1) on an
-   * open file, which ends with its process; where no lock can be had there is none, for a login is worth more. Errors:
-   * `unavailable` after 10 s.
+   * Runs a read-modify-write under an exclusive lock. Uses flock(1) on an open file, because that lock ends with the process.
+   * Continues without a lock if flock fails, because a login matters more. Errors: `unavailable` after 10 s.
    */
   exclusively<T>(change: () => T): T {
     this.prepare()
@@ -73,14 +72,14 @@ export class PrivateFiles {
     })
     try {
       const { spawnSync } = process.getBuiltinModule('node:child_process')
-      // Busybox knows no `-w`: who waits too long is ended.
+      // A timeout instead of `-w`, which Busybox lacks.
       const { error } = spawnSync('flock', ['3'], {
         stdio: ['ignore', 'ignore', 'ignore', lock],
         timeout: lockPatience,
       })
       if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
         throw new RsmError('unavailable', `another rsm has been writing in ${this.#directory} for 10 s`, {
-          hint: 'end it, and try again',
+          hint: 'stop it and try again',
         })
       return change()
     } finally {
@@ -88,12 +87,12 @@ export class PrivateFiles {
     }
   }
 
-  /** Replaces the file as a whole. Errors: `unavailable`. */
+  /** Replaces the file atomically. Errors: `unavailable`. */
   write(name: string, value: unknown): void {
     this.prepare()
     const path = join(this.#directory, name)
     this.#changing(() => {
-      // A file that is linked into a collection of settings stays a link.
+      // Keeps a symlink, e.g. into a dotfiles repository.
       const place = existsSync(path) ? realpathSync(path) : path
       const temporary = `${place}.${process.pid}`
       try {
@@ -117,7 +116,7 @@ export class PrivateFiles {
   }
 }
 
-/** Where files of one kind belong to their user (XDG base directories); a relative path in the variable counts as none. */
+/** Base directory of the user's files of a kind (XDG base directories); ignores a relative path in the variable. */
 export function baseDirectory(kind: keyof typeof defaultBases, env: NodeJS.ProcessEnv = process.env): string {
   const base = env[`XDG_${kind}_HOME`] ?? ''
   return isAbsolute(base) ? base : join(homedir(), defaultBases[kind])

@@ -6,28 +6,28 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { nearest, unknownName } from '../../core/text/nearest.ts'
 
-/** Parts of ids are looked up among the newest 500, which is one page. */
+/** Partial ids are searched among the newest 500, which is one page. */
 export const searched = 500
 const mostNamed = 5
-/** Some of an id: of the characters that ids are made of, enough to tell them apart, and fewer than all 26. */
+/** A partial id: characters of a ULID, enough to be distinctive, fewer than all 26. */
 export const partOfId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i
-/** No id is a word of letters alone. */
+/** A word of letters only, which is not an id. */
 const word = /^[a-z]+$/i
 
 type TerminalServices = Pick<Client, 'terminals' | 'auth'>
 
-/** Rejects `latst` with a suggestion, before the server is asked. */
+/** Throws for `latst`, with a suggestion, before any request. */
 export function refuseMisspelt(noun: string, topic: string, wanted: string): void {
   if (word.test(wanted) && nearest(wanted, ['latest']) !== undefined)
     throw new RsmError('not_found', unknownName(noun, wanted, ['latest']), { hint: `rsm ${topic} list` })
 }
 
-/** The newest task that the caller started, whatever others have started since; `not_found` where there is none. */
+/** The caller's newest task. Errors: `not_found` if there is none. */
 export async function latestTask({ tasks, auth }: Pick<Client, 'tasks' | 'auth'>): Promise<TaskSummary> {
   const { username } = await auth.me()
   const [newest] = (await tasks.list({ createdBy: username, size: 1 })).content
   if (newest === undefined)
-    throw new RsmError('not_found', `${username} has started no task yet`, {
+    throw new RsmError('not_found', `${username} has not started a task yet`, {
       hint: 'tasks of all users: rsm tasks list',
     })
   return newest
@@ -39,7 +39,7 @@ export async function taskOfPart({ tasks }: Pick<Client, 'tasks'>, part: string)
   return oneOfPart({ noun: 'task', topic: 'tasks' }, part, ids, totalElements)
 }
 
-/** The id of a recorded session as people name it, as those of tasks are named: `latest`, a part of it, or all. */
+/** Id of a recorded session, given as `latest`, a partial id or a full one. */
 export async function findTerminalId(services: TerminalServices, wanted: string): Promise<string> {
   if (wanted === 'latest') return (await latestTerminal(services)).sessionId
   if (!partOfId.test(wanted)) {
@@ -55,13 +55,13 @@ async function latestTerminal({ terminals, auth }: TerminalServices): Promise<Te
   const { username } = await auth.me()
   const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
   if (newest === undefined)
-    throw new RsmError('not_found', `${username} has recorded no session yet`, {
+    throw new RsmError('not_found', `${username} has no recorded session yet`, {
       hint: 'sessions of all users: rsm recordings list',
     })
   return newest
 }
 
-/** An upload by its id, or by 6 or more of its first or last characters. Errors: `not_found`, also where several fit. */
+/** Finds an upload by its id, or by its first or last 6 or more characters. Errors: `not_found`, also if several match. */
 export async function findUpload(
   { files }: Pick<Client, 'files'>,
   wanted: string,
@@ -76,9 +76,8 @@ export async function findUpload(
 }
 
 /**
- * The one id that begins or ends with `part`. Ids begin with their time, so that the first characters are those of all of
- * some minutes; the last are random. Rejects with `not_found`, which names those that it may mean; `total`: so many there are
- * beside those that are looked through.
+ * The only id that starts or ends with `part`. Ids of the same few minutes share their first characters; the last ones are
+ * random. Throws `not_found`, listing the candidates if there are several. `total`: number of records on the server.
  */
 function oneOfPart(
   { noun, topic }: { readonly noun: string; readonly topic: string },
@@ -93,13 +92,13 @@ function oneOfPart(
   })
   const [id] = found
   if (id === undefined) {
-    const looked = total > searched ? `only the newest ${searched} are looked through; ` : ''
+    const looked = total > searched ? `only the newest ${searched} are searched; ` : ''
     throw new RsmError('not_found', `no such ${noun}: ${part}`, { hint: `${looked}rsm ${topic} list` })
   }
   if (found.length === 1) return id
   const named = found.slice(0, mostNamed)
   const more = found.length > named.length ? ` and ${found.length - named.length} more` : ''
-  throw new RsmError('not_found', `${part} may be ${named.join(', ')}${more}`, {
-    hint: 'the last 6 characters of an id tell it from others',
+  throw new RsmError('not_found', `${part} matches ${named.join(', ')}${more}`, {
+    hint: 'use the last 6 characters of the id, which are random',
   })
 }

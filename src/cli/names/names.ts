@@ -14,7 +14,7 @@ import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
 import { matchesNone, unknownName } from '../../core/text/nearest.ts'
 
-/** What a service has to find its records by name. */
+/** The part of a service that finds records by name. */
 interface Listed<T> {
   list(query: NamedQuery): Promise<Page<T>>
   get?(id: number): Promise<T>
@@ -25,7 +25,7 @@ interface Named {
   username?: string
 }
 
-/** What `list` answers to a query with this field, which older servers refuse: then null. */
+/** The result of `list`, or null if an older server rejects the query's `field`. */
 async function unlessRefused<T>(field: string, list: () => Promise<Page<T>>): Promise<Page<T> | null> {
   try {
     return await list()
@@ -35,7 +35,7 @@ async function unlessRefused<T>(field: string, list: () => Promise<Page<T>>): Pr
   }
 }
 
-/** The first `limit` hosts in natural order of names, of those that any of the selectors names, if there are some. */
+/** The first `limit` hosts in natural order of names, of those that match any selector; of all without selectors. */
 export async function hostsByName(
   { hosts }: Pick<Services, 'hosts'>,
   query: HostQuery,
@@ -43,7 +43,7 @@ export async function hostsByName(
   limit?: number,
 ): Promise<Page<Host>> {
   const list = (paged: HostQuery) => hosts.list(paged)
-  // Each selector by itself: joined, operators in the one would apply to the other.
+  // One request per selector: if joined, operators of one would apply to the others.
   const parts = selectors.length === 0 ? [query] : selectors.map((selector) => ({ ...query, selector }))
   if (limit !== undefined && parts.length === 1) {
     const sorted = { ...query, ...parts[0], sort: 'hostname' as const }
@@ -57,12 +57,12 @@ export async function hostsByName(
   return firstOf({ content, page: 0, size, totalElements: size, totalPages: 1 }, limit)
 }
 
-/** Records of which the name may be the one that was meant: scripts come with their text. */
+/** Records fetched to suggest a name; limited, because scripts include their text. */
 const mostForNearest = 100
 
 const nameOf = ({ username, name }: Named) => username ?? name ?? null
 
-/** The only one with this name (case is ignored), else the one with this id; `not_found` names the nearest. */
+/** The only record with this name, ignoring case, else the one with this id. Errors: `not_found` with the nearest name. */
 async function findNamed<T extends Named>(
   noun: string,
   topic: string,
@@ -79,13 +79,13 @@ async function findNamed<T extends Named>(
     })
     if (found) return found
   }
-  // To tell the nearest to a name that does not exist. A server that can't look by name or by id is asked for all.
+  // Fetch records to suggest the nearest name; all of them from a server that cannot search by name or id.
   const most = answer && service.get ? mostForNearest : undefined
   if (content.length === 0) ({ content } = await allPages(list, {}, most))
   const named = content.filter(isNamed)
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(', ')
-    throw new RsmError('usage', `${named.length} ${noun}s have the name ${wanted}`, {
+    throw new RsmError('usage', `${named.length} ${noun}s are named ${wanted}`, {
       hint: `use the id of one: ${ids} (rsm ${topic} list)`,
     })
   }
@@ -99,14 +99,14 @@ export function findCluster({ clusters }: Pick<Services, 'clusters'>, name: stri
   return findNamed('cluster', 'clusters', clusters, name)
 }
 
-/** `noun`: where `--script` takes a file as well, an unknown name is neither. */
+/** `noun`: `file or script` if the name could also have been a file. */
 export async function findScript(
   { scripts }: Pick<Services, 'scripts'>,
   name: string,
   noun: 'script' | 'file or script' = 'script',
 ): Promise<Script> {
   const { content, params = [], ...found } = await findNamed(noun, 'scripts', scripts, name)
-  // Lists without a name have no texts.
+  // Unfiltered lists omit the text.
   return content === undefined ? scripts.get(found.id) : { ...found, content, params }
 }
 
@@ -124,10 +124,7 @@ export function findUser({ users }: Pick<Services, 'users'>, name: string): Prom
   return findNamed('user', 'users', users, name)
 }
 
-/**
- * Explains an empty list that was narrowed to one user: rejects if no user has that name. Callers who may not see users learn
- * nothing.
- */
+/** Explains an empty list filtered by user: rejects for an unknown user. Resolves if the caller may not list users. */
 export async function refuseUnknownUser(
   services: Pick<Services, 'users'>,
   name: string | undefined,
@@ -138,12 +135,12 @@ export async function refuseUnknownUser(
   })
 }
 
-/** One of the caller's own; names of tokens need not be unique: then `usage` lists the ids. */
+/** One of the caller's own tokens. Errors: `usage` with the ids if several have the name. */
 export function findToken({ tokens }: Pick<Services, 'tokens'>, name: string): Promise<Token> {
   return findNamed('token', 'tokens', tokens, name)
 }
 
-/** Names of enrollment tokens need not be unique either. */
+/** Errors: `usage` with the ids if several have the name. */
 export function findEnrollment(
   { enrollments }: Pick<Services, 'enrollments'>,
   name: string,
@@ -161,13 +158,13 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
   if (host === undefined)
     throw new RsmError('not_found', unknownName('host', name, []), { hint: 'rsm hosts list' })
   if (page.totalElements > 1)
-    throw new RsmError('usage', `${name} names ${page.totalElements} hosts; name one`, {
+    throw new RsmError('usage', `${name} matches ${page.totalElements} hosts; choose one`, {
       hint: `rsm hosts list -w '${name}'`,
     })
   return host
 }
 
-/** All hosts of a target, in natural order. Errors: those of the task that runs there. */
+/** All hosts of a target, in natural order. Errors: like a task with this target. */
 export async function selectHosts(
   { hosts }: { readonly hosts: Pick<Services['hosts'], 'select'> },
   target: Target,
@@ -175,16 +172,16 @@ export async function selectHosts(
   return (await allPages((query) => hosts.select({ target }, query), {})).content
 }
 
-/** Whether a server found that a target has no hosts. */
+/** Whether the error says that a target has no hosts. */
 export const isEmptyTarget = (error: unknown): error is RsmError =>
   error instanceof RsmError && error.code === 'not_found' && error.message.startsWith(matchesNone)
 
-/** Whether this can name only one host: a name, or `@id:17`. */
+/** Whether the words are one host name or `@id:17`. */
 export function namesOneHost(words: readonly string[]): boolean {
   return words.length === 1 && /^(?:[\w.-]+|@id:\d+)$/.test(words[0] ?? '')
 }
 
-/** The hosts that any of these selectors names, in natural order; one that names none is `not_found`. */
+/** Hosts that match any of the selectors, in natural order. Errors: `not_found` for a selector without hosts. */
 export async function findHosts(
   services: Pick<Services, 'hosts'>,
   selectors: readonly string[],
@@ -199,10 +196,7 @@ export async function findHosts(
   return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
 }
 
-/**
- * The id of a task as people name it: `latest` is the caller's newest, in every command; 6 or more of its first or last characters do
- * for an id. A whole id costs no call.
- */
+/** Id of a task, given as `latest` (the caller's newest), a partial id, or a full id, which costs no request. */
 export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wanted: string): Promise<string> {
   const { latestTask, partOfId, refuseMisspelt, taskOfPart } = await import('./id-parts.ts')
   if (wanted === 'latest') return (await latestTask(services)).taskId
@@ -211,6 +205,6 @@ export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wante
   return wanted
 }
 
-/** How a task is named, in the words of help (names/id-parts.ts). */
+/** Help of arguments for tasks; `id-parts.ts` resolves them. */
 export const taskDescription = 'task id, its first or last 6 characters, or latest'
 export const tasksDescription = 'task ids, their first or last 6 characters, or latest'

@@ -65,7 +65,7 @@ export default class HostsWait extends BaseCommand {
     const selector = [...(args.selector ?? []), ...(flags.hosts ?? [])].join(',')
     if (selector === '')
       throw new RsmError('usage', 'missing SELECTOR', {
-        hint: 'rsm hosts list names them; rsm hosts wait --help',
+        hint: 'rsm hosts list shows them; rsm hosts wait --help',
       })
     const seconds = parseTimer('--timeout', flags.timeout)
     const { status } = flags

@@ -97,10 +97,10 @@ test('a login finds the context of its server and user, and makes a new name rat
   for (const username of ['alice', 'Alice']) contexts.refuseForeign('alice', url, username)
   t.throws(() => contexts.refuseForeign('alice', url, 'admin'), {
     code: 'conflict',
-    message: 'context alice is logged in as alice already',
+    message: 'context alice is already logged in as alice',
   })
   t.throws(() => contexts.refuseForeign('alice', 'http://b:1', 'alice'), {
-    message: `context alice is ${url} already`,
+    message: `context alice is already ${url}`,
   })
   t.is(contexts.nameForQuickstart('/srv/try'), 'quickstart')
   t.is(contexts.nameForQuickstart('/srv/other'), 'quickstart-2')

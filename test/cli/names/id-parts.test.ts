@@ -42,13 +42,13 @@ for (const [part, at] of [
 test('a part of several ids is not found, and names them; so is one of none', async (t) => {
   const { services } = serverOf(ids)
   const several = await t.throwsAsync(findTaskId(services, '01KAJ5Y3'))
-  t.like(several, { code: 'not_found', message: `01KAJ5Y3 may be ${ids[0]}, ${ids[1]}` })
+  t.like(several, { code: 'not_found', message: `01KAJ5Y3 matches ${ids[0]}, ${ids[1]}` })
   const all = await t.throwsAsync(findTaskId(serverOf([...ids, ...ids]).services, '01KAJ5'))
   t.regex(all?.message ?? '', /, 01KAJ5Y3Z8ASDFGH01234AAAAA and 1 more$/)
   const none = await t.throwsAsync(findTaskId(services, 'QWERTY'))
   t.like(none, { code: 'not_found', message: 'no such task: QWERTY', hint: 'rsm tasks list' })
   const old = await t.throwsAsync(findTaskId(serverOf(ids, 501).services, 'QWERTY'))
-  t.like(old, { hint: 'only the newest 500 are looked through; rsm tasks list' })
+  t.like(old, { hint: 'only the newest 500 are searched; rsm tasks list' })
 })
 
 const sessions = (...sessionIds: string[]) => {
@@ -73,7 +73,7 @@ test('A16 a recording is known by latest, and by a part of its id, as a task is'
   const none = await t.throwsAsync(findTerminalId(services, '999999'))
   t.like(none, { code: 'not_found', message: 'no such recording: 999999', hint: 'rsm recordings list' })
   const first = await t.throwsAsync(findTerminalId(sessions().services, 'latest'))
-  t.like(first, { message: 'ann has recorded no session yet' })
+  t.like(first, { message: 'ann has no recorded session yet' })
 })
 
 test('A16 a misspelt latest is told without a call', async (t) => {

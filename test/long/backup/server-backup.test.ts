@@ -125,7 +125,7 @@ test('where no server runs the command makes the backup itself, and leaves the s
   t.deepEqual(await names(), before)
   t.is((await stat(at('b.tar.gz'))).mode & 0o777, 0o600)
   const kept = await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir)
-  t.regex(kept.stderr, /b\.tar\.gz is there already: use --yes to replace it/)
+  t.regex(kept.stderr, /b\.tar\.gz already exists: use --yes to replace it/)
   t.is((await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir, '--yes')).exit, 0)
   const nowhere = await rsm('backup', at('c.tar.gz'), '--data-dir', at('none'))
   t.is(nowhere.exit, 5)

@@ -310,7 +310,7 @@ test('a server that does not run, or runs from Node and files, is not upgraded',
     runRsm(['server', 'upgrade', '/bin/true', '--data-dir', directory], cleanEnv(root))
   const nowhere = await run(join(root, 'nowhere'))
   t.is(nowhere.exit, 4)
-  t.regex(nowhere.stderr, /no server runs on the data directory/)
+  t.regex(nowhere.stderr, /no server is running on the data directory/)
   const files = await run(dataDir)
   t.is(files.exit, 6)
   t.regex(files.stderr, /runs from Node and the files of a package/)

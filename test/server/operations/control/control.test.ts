@@ -26,7 +26,7 @@ test('A02 a server answers on a socket in its data directory, which nobody but i
   await t.throwsAsync(lstat(join(dataDir, 'control.sock')), { code: 'ENOENT' })
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), {
     code: 'unreachable',
-    message: `no server runs on the data directory ${dataDir}`,
+    message: `no server is running on the data directory ${dataDir}`,
   })
 })
 
