@@ -14,12 +14,12 @@ async function readBody(data: string | undefined): Promise<string | undefined> {
   return text
 }
 
-/** The path as it is sent; one that is already encoded stays as it is. */
+/** Percent-encodes a path, unless it is encoded already. */
 function sentPath(path: string): string {
   try {
     return encodeURI(decodeURI(path))
   } catch {
-    throw new RsmError('usage', `not a path: ${path}`, { hint: 'a % in it is written %25' })
+    throw new RsmError('usage', `not a path: ${path}`, { hint: 'write a % as %25' })
   }
 }
 
@@ -51,7 +51,7 @@ export default class ApiCommand extends BaseCommand {
     data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),
   }
 
-  /** No server may have the path that someone typed. */
+  /** Keeps the error as it is, because the user typed the path. */
   protected override blamed(error: Error): Promise<Error> {
     return Promise.resolve(error)
   }
@@ -60,7 +60,7 @@ export default class ApiCommand extends BaseCommand {
     const { args, flags } = await this.parse(ApiCommand)
     const { method, path } = callOf(args.method, args.path)
     if (args.path === undefined && flags.data !== undefined)
-      throw new RsmError('usage', 'a body goes with a method', { hint: `rsm api POST ${path} -d ...` })
+      throw new RsmError('usage', 'a body requires a method', { hint: `rsm api POST ${path} -d ...` })
     const client = await this.client()
     const answer = await client.api.raw(method, sentPath(path), await readBody(flags.data))
     if ('text' in answer) process.stdout.write(process.stdout.isTTY ? sanitize(answer.text) : answer.text)

@@ -18,7 +18,7 @@ For all new shells:
   bash        rsm completion bash > ~/.local/share/bash-completion/completions/rsm, or the line above in ~/.bashrc
   zsh         rsm completion zsh > "\${fpath[1]}/_rsm", or the line above in ~/.zshrc
   fish        rsm completion fish > ~/.config/fish/completions/rsm.fish
-Names come from the current server, and are cached for some seconds in ~/.cache/rsm.`
+Names come from the current server and are cached for 10 seconds in ~/.cache/rsm.`
   static override examples = [
     '$ source <(rsm completion bash)',
     '$ source <(rsm completion zsh)',

@@ -38,7 +38,7 @@ Exit codes are those of exec.`
     const hosts = [...(flags.hosts ?? []), ...(selector === '' ? [] : [selector])]
     const limitRate = ifGiven(flags['limit-rate'], parseRate)
     const stdin = stdinReader()
-    // Under -q only what was asked for.
+    // With -q, show only requested output.
     const shown = flags.quiet && !flags.diff && !flags['dry-run'] ? null : 'grouped'
     const order = await readOrder(
       { ...flags, ...withoutScripts, hosts: hosts.length === 0 ? undefined : hosts },

@@ -12,7 +12,7 @@ export default class Events extends BaseCommand {
   static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'
   static override description =
     'With --json, one line of JSON per event; --after resumes after its "id". "reset" means that the events in ' +
-    'between are no longer known.'
+    'between are no longer available.'
   static override examples = [
     '$ rsm events',
     '$ rsm events --type host,cluster',

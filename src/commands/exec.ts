@@ -12,7 +12,7 @@ import { besideStdin, readOrder, runOrder } from '../cli/task/run.ts'
 import { fileRunnable, type Runnable, scriptRunnable, storedRunnable } from '../cli/task/runnable.ts'
 import { RsmError } from '../core/errors.ts'
 
-/** The text that the command line itself brings; undefined if it names a stored script. */
+/** Text of the command, of a file or of stdin; undefined if --script names a stored script. */
 async function readOwnText(
   script: string | undefined,
   type: string | undefined,
@@ -36,7 +36,7 @@ async function readOwnText(
   return { script: { content: text, type: scriptType(type, '') }, text, params: [] }
 }
 
-/** `bash -c 'echo a b'`: without its quotes it is another command. */
+/** Whether this is a command like `bash -c 'echo a b'`, which means something else without its quotes. */
 function isTornShell([program = '', option = '', text = '']: readonly string[]): boolean {
   return /^(?:\/\S*\/)?(?:ba|da|z|k)?sh$/.test(program) && /^-\w*c$/.test(option) && /\s/.test(text)
 }
@@ -104,7 +104,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     }
   }
 
-  /** Without a target the first word may be a host, as with ssh; only the server knows whether it is. */
+  /** Without a target, the first word may be a host, as with ssh; asks the server whether it is. */
   async #hostMeant(mistake: unknown, flags: TargetFlags, words: readonly string[]): Promise<never> {
     const [first = ''] = words
     const isNamed = [flags.hosts, flags.cluster, flags.tag].some((names) => names !== undefined)

@@ -22,8 +22,8 @@ interface LoginFlags {
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
   static override description =
-    'With a token from rsm tokens add, nothing is asked: the token is tried and stored. Each user of a server has a context ' +
-    'of their own: a login never replaces that of another user.'
+    'With a token from `rsm tokens add`, it checks and stores the token without a prompt. Each user of a server has a ' +
+    'separate context, so a login never replaces that of another user.'
   static override examples = [
     '$ rsm login https://rsm.example.org',
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
@@ -61,7 +61,7 @@ export default class Login extends BaseCommand {
     this.warnOfReadable(flags['token-file'])
     if (isInTheClear(url))
       this.notice(
-        `warning: ${url} is not encrypted: your ${token === undefined ? 'password' : 'token'} can be read on its way`,
+        `warning: ${url} is not encrypted: your ${token === undefined ? 'password' : 'token'} can be read in transit`,
       )
     const endpoint = { url, caFile, tlsFingerprint }
     const got =
@@ -109,7 +109,7 @@ export default class Login extends BaseCommand {
     })
   }
 
-  /** Only from this command's own options: nobody asked to store a token that happens to be in the environment. */
+  /** Reads only this command's flags, because a token in the environment was not meant to be stored. */
   async #givenToken(flags: { 'token-stdin': boolean; 'token-file'?: string | undefined }) {
     const path = flags['token-file']
     if (path !== undefined) return checkedToken(readSecretFile(path, '--token-file'))
@@ -119,7 +119,7 @@ export default class Login extends BaseCommand {
 
   async #logIn(client: Client, flags: LoginFlags) {
     const { username = '', 'password-stdin': fromStdin, code } = flags
-    // Before somebody types a password: this finds a mistyped address, or another program at it.
+    // Detect a mistyped address, or another program there, before asking for a password.
     if (!fromStdin && isSomeoneThere()) await client.api.call('GET', '/api/health')
     if (username === '' && !isSomeoneThere())
       throw new RsmError('usage', 'no username: there is no terminal to ask for one', {
@@ -127,7 +127,7 @@ export default class Login extends BaseCommand {
       })
     const instead = 'give it with --username'
     const asked = username || (await ask('Username [admin]: ', { instead })).trim() || 'admin'
-    // Before a session begins that nothing keeps.
+    // Check before creating a session that could not be stored.
     if (flags.context !== undefined) new Contexts().refuseForeign(flags.context, client.api.url, asked)
     const password = await readPassword(fromStdin, 'Password: ')
     return logIn(client, { username: asked, password, ...(code !== undefined && { code }) })

@@ -3,7 +3,7 @@ import { type ChosenServer, Contexts } from '../cli/contexts/contexts.ts'
 import { openClient } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 
-/** What `login` got for a password; other tokens were made to be kept, and serve elsewhere too. */
+/** Whether `login` got the token for a password. Others must stay valid, because they may be used elsewhere. */
 const isSession = (token: string) => token.startsWith('rsm_ses_')
 
 export default class Logout extends BaseCommand {
@@ -18,7 +18,7 @@ export default class Logout extends BaseCommand {
     const { token, url, context } = server
     const ended = token !== undefined && isSession(token) && (await this.#end(server))
     const contexts = new Contexts()
-    // The token may be another one, of an option or a variable.
+    // An option or a variable may have chosen another token than the stored one.
     if (context !== undefined && token !== undefined && contexts.hasToken(context, token))
       contexts.forget(context)
     this.done(`logged out of ${url}`)
@@ -26,7 +26,7 @@ export default class Logout extends BaseCommand {
     return { url, ended }
   }
 
-  /** A session that has ended already, or a server that is away, must not keep the token on this disk. */
+  /** Tolerates an ended session and an unreachable server, so that the stored token is removed in any case. */
   async #end(server: ChosenServer): Promise<boolean> {
     try {
       await (await openClient({ ...server, warn: this.warning })).auth.logout()

@@ -22,7 +22,7 @@ function hostIdOf(task: Task, hostname: string): number {
   throw new RsmError('not_found', unknownName('host in this task', hostname, names))
 }
 
-/** The pages of a log from where the query begins up to its end of now, however much a running task writes meanwhile. */
+/** Pages of a log from the start of the query to the current end, so that it ends while a task writes more. */
 async function* pagesOf(
   client: Client,
   { taskId, status }: Task,
@@ -38,7 +38,7 @@ async function* pagesOf(
   }
 }
 
-/** The options with which the same command continues after what was shown. */
+/** Flags that continue after the last entry shown. */
 function resumption(host: string | undefined, last: number | undefined): string {
   return `${host === undefined ? '' : ` -w ${host}`}${last === undefined ? '' : ` --after ${last}`}`
 }
@@ -64,14 +64,14 @@ export default class Logs extends BaseCommand {
       description: 'only the last N lines of all chosen hosts together',
       exclusive: ['after'],
     }),
-    timestamps: boolean({ description: 'show when each line came' }),
+    timestamps: boolean({ description: 'show the time of each line' }),
     ...outputFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(Logs)
     if (flags.json && flags.follow)
-      throw new RsmError('usage', '--json prints the log as it is and cannot follow it', {
+      throw new RsmError('usage', '--json prints the current log and cannot follow it', {
         hint: 'leave out -f',
       })
     const show = readShowOptions(flags, flags.json, 'live')
@@ -92,7 +92,7 @@ export default class Logs extends BaseCommand {
     })
     const sayEmpty = () => {
       const isPart = [flags.host, flags.stream, flags.after, flags.tail].some((each) => each !== undefined)
-      const what = isPart ? 'no such output' : 'no output'
+      const what = isPart ? 'no matching output' : 'no output'
       this.notice(`${what} of task ${task.taskId} (${scriptText(task)}): rsm tasks show ${task.taskId}`)
     }
     try {

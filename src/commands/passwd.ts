@@ -18,7 +18,7 @@ export default class Passwd extends BaseCommand {
     const { flags } = await this.parse(Passwd)
     const { token, context, url } = this.server()
     const client = await this.client()
-    // Before somebody types passwords: this finds a token that is no longer valid, or a server that is away.
+    // Detect an invalid token or an unreachable server before asking for passwords.
     const { username, token: of } = await client.auth.me()
     if (of?.kind === 'personal')
       throw new RsmError(

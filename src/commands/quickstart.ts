@@ -18,7 +18,7 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 
 const firstCommand = 'echo "hello from $(hostname)"; uname -sr; uptime'
 const usualPort = 18080
-/** How long the agent may take to be heard, in milliseconds. */
+/** Timeout for the agent's first heartbeat, in milliseconds. */
 const patience = 30_000
 const pollInterval = 50
 
@@ -32,7 +32,7 @@ export default class Quickstart extends LocalCommand {
     port: integer({
       min: 0,
       max: 65535,
-      description: `port of the server; ${usualPort} when it is free, any with --once`,
+      description: `port of the server; ${usualPort} if free, any with --once`,
     }),
     'data-dir': string({ helpValue: 'DIR', exclusive: ['once'], description: 'directory for all data' }),
   }
@@ -151,7 +151,7 @@ export default class Quickstart extends LocalCommand {
     return startTask(this, client, options, (key, signal) => client.tasks.create(body, key, signal))
   }
 
-  /** Remembers the server, as the current one where no other is known, and says what to type next. */
+  /** Stores a context for the server, the current one if there is no other, and prints next steps. */
   #sayNext(
     { url, token, directory }: { url: string; token: string; directory: string },
     hostname: string,
@@ -171,7 +171,7 @@ It is up. In another terminal:
   ${rsm} terminal${option} ${hostname}
 
 Or in a browser: ${url}
-For other hosts, which cannot reach this server: ${rsm} server start --host 0.0.0.0 --tls-self-signed
+Other hosts cannot reach this server; for them: ${rsm} server start --host 0.0.0.0 --tls-self-signed
 
 The password of user admin is in ${passwordFile}
 Ctrl-C stops it; the next ${rsm} quickstart continues with the same data.`)

@@ -12,7 +12,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 
-/** A host by its name, `@id:17`, or its bare id where no host has that name. */
+/** Finds a host by its name, `@id:17`, or a bare id if no host has that name. */
 async function findNamedHost(client: Client, name: string): Promise<Host> {
   const [, user, host] = /^([^@]+)@([^@]+)$/.exec(name) ?? []
   if (user !== undefined)
@@ -30,8 +30,8 @@ async function findNamedHost(client: Client, name: string): Promise<Host> {
 export default class Terminal extends BaseCommand {
   static override summary = 'Open a terminal on a host'
   static override description =
-    `A login shell, or COMMAND in one. It survives a lost network for 60 s. The server records it.
-At the beginning of a line ~. leaves, ~? helps, ~^Z suspends and ~~ is one ~.
+    `Opens a login shell, or runs COMMAND in one. The session survives a lost connection for 60 s. The server records it, unless it was started with --no-record.
+At the start of a line, ~. leaves, ~? shows help, ~^Z suspends and ~~ types one ~.
 Exit code: the shell's own; 128 + the number of the signal that ended it; 255 if the session is lost or was left, or the host is unreachable.
 Without a terminal on stdin, the shell runs the commands on stdin; with COMMAND, stdin is not read.`
   static override usage = 'terminal HOST [OPTIONS] [-- COMMAND...]'
@@ -43,11 +43,11 @@ Without a terminal on stdin, the shell runs the commands on stdin; with COMMAND,
   ]
   static override args = {
     host: optional('hostname, or @id:17'),
-    // What ssh would take as a command: here options may follow the host, so it comes after `--`.
+    // Catches a command without `--`, as ssh accepts it; here options may follow the host.
     word: optional('command to run instead of a login shell', { hidden: true }),
   }
   static override flags = {
-    'run-as': string({ char: 'l', helpValue: 'USER', description: 'user of the host to open it as' }),
+    'run-as': string({ char: 'l', helpValue: 'USER', description: 'user to open it as on the host' }),
     shell: string({ helpValue: 'SHELL', description: "shell to run (default: the user's login shell)" }),
     escape: string({
       char: 'e',
@@ -113,7 +113,7 @@ Without a terminal on stdin, the shell runs the commands on stdin; with COMMAND,
     if (hasTrueColor(process.env)) input.trueColor = true
     if (command !== undefined) {
       input.command = command
-      // It would wait for keys that nobody presses.
+      // Otherwise the command could wait for keys that never come.
       if (!process.stdin.isTTY) input.noStdin = true
     }
     const create = (known: TerminalCreate) => client.terminals.create(known)

@@ -7,7 +7,7 @@ import { isColorless } from '../cli/text/screen.ts'
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 
-/** The exit code of a terminal that was not ended by its shell. */
+/** Exit code of a terminal that was lost or left. */
 const sessionLost = 255
 
 export default class Tui extends BaseCommand {
@@ -60,10 +60,10 @@ export default class Tui extends BaseCommand {
       throw new RsmError('usage', 'rsm tui needs a terminal on stdin and stdout', { hint })
     const term = process.env['TERM'] ?? ''
     if (term === '' || term === 'dumb')
-      throw new RsmError('usage', `this terminal has no screen (TERM=${term})`, { hint })
+      throw new RsmError('usage', `this terminal cannot show a full screen (TERM=${term})`, { hint })
   }
 
-  /** Looked up before the screen is taken, so that the error for an unknown task stays readable. */
+  /** Looks up the task before the screen is taken, so that the error for an unknown one stays readable. */
   async #taskId(client: Client, wanted: string): Promise<string> {
     return (await client.tasks.get(await findTaskId(client, wanted), { size: 1 })).taskId
   }

@@ -78,7 +78,7 @@ const options: Case[] = [
   ['hosts shw web1', 2, /did you mean rsm hosts show/],
   ['api GET hosts', 2, /a path begins with a slash/],
   ['api GET', 2, /missing PATH/],
-  ['api /api/hosts -d {}', 2, /a body goes with a method/],
+  ['api /api/hosts -d {}', 2, /a body requires a method/],
   ['api GET /api/%zz', 2, /not a path/],
   ['api POST /api/hosts -d {', 2, /not valid JSON/],
   ['recordings list --user nosuch', 5, /no such user: nosuch/],

@@ -145,7 +145,7 @@ test('A16 hosts join says that a loopback address leads nowhere from another hos
   const { host, port } = new URL(server.url)
   const advice =
     `rsm: this line works on this machine only (${host}); for other hosts: rsm server start --host 0.0.0.0 --tls-self-signed --public-url https://NAME:${port}\n` +
-    'rsm: the host needs rsm for this line; for one that has none, give the server an executable first: rsm server releases add FILE\n'
+    'rsm: this line needs rsm on the host; for a host without it, first add an executable to the server: rsm server releases add FILE\n'
   t.is(ran?.stderr.slice(0, advice.length), advice)
   // Without a terminal, too.
   t.regex(ran?.stderr ?? '', /\nrsm: run this line on the host before 2026-11-2\d /)

@@ -54,7 +54,7 @@ test('scripts add FILE takes name and settings from the file, else its name; opt
   t.regex(late.stderr, /roll\.sh, line 2: # rsm: is read only in the comments above the first command/)
   const none = await rsm(['scripts', 'add', 'roll'])
   t.is(none.exit, 2)
-  t.is(none.stderr, 'rsm: there is no file roll\n     rsm scripts add FILE, or rsm scripts add NAME FILE\n')
+  t.is(none.stderr, 'rsm: no such file: roll\n     rsm scripts add FILE, or rsm scripts add NAME FILE\n')
 })
 
 test('a new text keeps the stored settings in step, but for those that somebody set apart', async (t) => {

@@ -85,7 +85,7 @@ test('rsm server retention says what goes by size, oldest first, and removes it'
   t.is(dry.exit, 0, dry.stderr)
   t.regex(
     dry.stdout,
-    /^1 task, the oldest, 10\.\d kB of output, as all may take 25\.0 kB\nkept: 2 tasks, 20\.\d kB of output\n$/,
+    /^1 task, the oldest, 10\.\d kB of output, over the limit of 25\.0 kB\nkept: 2 tasks, 20\.\d kB of output\n$/,
   )
   t.is((await server.api('GET', `/api/tasks/${first}`)).status, 200)
   const asked = await rsm('retention')
@@ -100,7 +100,7 @@ test('rsm server retention says what goes by size, oldest first, and removes it'
   t.is((await server.api('GET', `/api/tasks/${first}`)).status, 404)
   for (const id of [second, third]) t.is((await server.api('GET', `/api/tasks/${id}`)).status, 200)
   t.false(existsSync(join(server.dataDir, 'tasks', first)))
-  t.regex((await rsm('retention', ['--dry-run'])).stdout, /^nothing is past its time\n/)
+  t.regex((await rsm('retention', ['--dry-run'])).stdout, /^nothing is past its retention\n/)
   t.is((await server.data('GET', '/api/audit?action=server.retention')).content.length, 1)
 
   await server.stop()
@@ -175,7 +175,7 @@ test('a backup says that the keys are not in it, and those of another can be add
   t.is((await rsm('backup', [at('sealed'), '--with-keys', ...keys])).stderr, '')
   const restore = (...argv: string[]) =>
     runRsm(['server', 'restore', ...argv, '--data-dir', at('back')], cleanEnv(home))
-  t.regex((await restore(at('plain'))).stderr, /the keys are not there: rsm server start refuses/)
+  t.regex((await restore(at('plain'))).stderr, /the keys are missing: rsm server start refuses/)
   const added = await restore(at('sealed'), '--keys-only', ...keys)
   t.regex(`${added.exit} ${added.stdout}`, /^0 .*back\/keys: the keys of the backup of 20\S+\n$/)
   for (const name of ['seal.key', 'signing.key'])

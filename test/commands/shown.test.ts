@@ -27,7 +27,7 @@ test('A16 tasks show tells of output that is not whole, beside a success', async
   })
   const [ran] = await runLines(t, { url: server.url, token: 'x' }, [{ argv: ['tasks', 'show', 'task-1'] }])
   t.regex(ran?.stdout ?? '', /^web1 .* its output exceeded the limit; the middle is left out$/m)
-  t.regex(ran?.stdout ?? '', /^web2 .* its output is not complete$/m)
+  t.regex(ran?.stdout ?? '', /^web2 .* its output is incomplete$/m)
   t.regex(ran?.stdout ?? '', /^web3 +SUCCESS +0 +12 ms$/m)
 })
 

@@ -10,7 +10,7 @@ export const webhookFlags = {
   event: string({
     ...listed,
     options: [...webhookEvents],
-    description: 'event to send; may repeat, or be a list with commas',
+    description: 'event to send; may be repeated, or a list with commas',
   }),
   selector: string({
     char: 'w',

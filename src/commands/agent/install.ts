@@ -30,7 +30,7 @@ import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { trustOptions } from '../../net/trust.ts'
 import AgentRun from './run.ts'
 
-/** Milliseconds until the server has to say that the agent is linked (contract §10). */
+/** Timeout for the server to confirm the link, in milliseconds (contract §10). */
 const linkWithin = 60_000
 
 const {
@@ -44,9 +44,9 @@ const {
 export default class AgentInstall extends LocalCommand {
   static override summary = 'Install the agent of this host as a service, and wait until it is linked'
   static override description =
-    'Writes /etc/rsm/agent.env and a unit, starts rsm-agent, and ends with 0 once the server says that the agent is ' +
-    'linked. `rsm hosts join` makes the join string; with - it comes from stdin, where other users cannot see it. Run it ' +
-    'again to change settings: those that are not given stay. With --user it needs no root, and the agent runs as you.'
+    'Writes /etc/rsm/agent.env and a systemd unit, starts rsm-agent, and exits 0 once the server confirms that the agent ' +
+    'is linked. `rsm hosts join` prints the join string; - reads it from stdin, where other users cannot see it. Run it ' +
+    'again to change settings; omitted settings stay. With --user it needs no root, and the agent runs as you.'
   static override examples = [
     '$ rsm agent install - < join-string',
     '$ rsm agent install --join-file join-string --run-as deploy --dry-run',
@@ -78,7 +78,7 @@ export default class AgentInstall extends LocalCommand {
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
     const caFile = flags['ca-file'] ?? ''
     if (caFile !== '') {
-      // A running agent only warns of a damaged one, so that its host stays reachable. A missing file may come later.
+      // Refuse an invalid file, although a running agent only warns about it. A missing file may be added later.
       if (existsSync(caFile)) trustOptions(caFile)
       typed.set('RSM_CA_FILE', resolve(caFile))
     }
@@ -119,10 +119,10 @@ export default class AgentInstall extends LocalCommand {
   ): Promise<Join | null> {
     const file = flags['join-file']
     if (given !== undefined && file !== undefined)
-      throw new RsmError('usage', 'a join string and --join-file do not go together')
+      throw new RsmError('usage', 'a join string and --join-file exclude each other')
     if (given === undefined && file === undefined) return null
     if (flags.url !== undefined)
-      throw new RsmError('usage', 'the join string holds the URL: leave out --url and RSM_AGENT_URL')
+      throw new RsmError('usage', 'the join string contains the URL: leave out --url and RSM_AGENT_URL')
     if (file !== undefined) return readJoin(readNamedFile(file, '--join-file'))
     if (given !== '-') this.notice('warning: every user of this host sees arguments; use - and stdin')
     return readJoin(given === '-' ? await stdinReader()('the join string') : (given ?? ''))
@@ -132,12 +132,12 @@ export default class AgentInstall extends LocalCommand {
     return file === undefined ? undefined : readSecretFile(file, '--enroll-token-file')
   }
 
-  /** What the agent would refuse at its start is refused now, before anything is written. */
+  /** Refuses settings that the agent would refuse at its start, before anything is written. */
   #check(service: Service, typed: Map<string, string>): void {
     const all = mergedSettings(service, typed)
     const server = all.get('RSM_AGENT_URL')
     if (server === undefined)
-      throw new RsmError('usage', 'which server? a join string is missing', {
+      throw new RsmError('usage', 'no server given: a join string is missing', {
         hint: 'rsm hosts join prints the line; or give --url and --enroll-token-file',
       })
     if (typed.has('RSM_AGENT_URL')) typed.set('RSM_AGENT_URL', normalUrl(server))
@@ -154,8 +154,8 @@ export default class AgentInstall extends LocalCommand {
     if (systemd === null) {
       const cron = `@reboot ${line.replaceAll('%', '\\%')}`
       const how = service.isUsers
-        ? `systemd runs nothing for you here. Add this line with crontab -e, and run it once now without @reboot:\n${cron}`
-        : `no systemd runs on this host. Run this at every boot, as your init system has it:\n${line}`
+        ? `systemd is not available to your user here. Add this line with crontab -e, and run it once now without @reboot:\n${cron}`
+        : `this host has no systemd. Let your init system run this at every boot:\n${line}`
       if (start)
         throw new RsmError('unavailable', 'the agent is installed, but was not started', { hint: how })
       this.print(how)
@@ -168,7 +168,7 @@ export default class AgentInstall extends LocalCommand {
     }
     const { readAgentFacts } = await import('../../agent/reports/read-state.ts')
     const { isReachable } = await import('../../core/checks/examine-agent.ts')
-    let reason = 'the server does not say that it is linked'
+    let reason = 'the server has not confirmed its link'
     const dataDir = dataDirOf(service, all)
     const state = await untilUp(
       { service, systemd, within: linkWithin },
@@ -184,7 +184,7 @@ export default class AgentInstall extends LocalCommand {
     dropToken(service)
     const { hostId, hostname, agentId } = state
     this.done(`${service.unit} runs and is linked: this is host ${hostname} (@id:${hostId}) of ${state.url}`)
-    if (service.isUsers) this.hint('it ends when you log out, unless: loginctl enable-linger')
+    if (service.isUsers) this.hint('it stops when you log out, unless you run: loginctl enable-linger')
     return { hostId, hostname, agentId, url: state.url }
   }
 

@@ -17,7 +17,7 @@ import { readJoin } from '../../core/join/join-string.ts'
 export default class AgentRun extends LocalCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
   static override description =
-    '--sandbox user never runs scripts as root or as the user of the agent. --sandbox strict runs each in bubblewrap, ' +
+    "--sandbox user never runs scripts as root or as the agent's user. --sandbox strict runs each in bubblewrap, " +
     'with its own processes and /tmp, a read-only system and no network.'
   static override examples = [
     '$ RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org',
@@ -103,9 +103,9 @@ export default class AgentRun extends LocalCommand {
 
   async run() {
     const { flags } = await this.parse(AgentRun)
-    // All users of a machine can see arguments: this takes a token out of the list of processes.
+    // Removes a token from the process list, where every user of the machine can see arguments.
     process.title = 'rsm agent run'
-    // Scripts of the agent's own user could read it, and enroll other hosts with it.
+    // Otherwise scripts that run as the agent's user could read the token and enroll other hosts.
     const tokenVariable = 'RSM_AGENT_ENROLL_TOKEN'
     const token = takeVariable(tokenVariable)
     const { closeInherited } = await import('../../agent/processes/own-process.ts')
@@ -113,7 +113,7 @@ export default class AgentRun extends LocalCommand {
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
     const caFile = flags['ca-file']
-    // The agent reads it again, but does not know which option or variable named it.
+    // Read here only for an error that names the option; the agent reads the file again.
     if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
     const joinFile = flags['join-file']
     const join = joinFile === undefined ? undefined : readJoin(readNamedFile(joinFile, '--join-file'))
@@ -157,13 +157,13 @@ export default class AgentRun extends LocalCommand {
     endSoon()
   }
 
-  /** Settles with true where the agent has made room for another version. */
+  /** Resolves with true if the agent gave way to another version. */
   async #runHere(options: AgentOptions, signal: AbortSignal, asJson: boolean): Promise<boolean> {
     const { startAgent } = await import('../../agent/main.ts')
     let isGone = false
     let giveWay = () => {}
     const asked = () => giveWay()
-    // Of an upgrade, which has no other way to the agent that it replaces.
+    // Sent by an upgrade, which has no other channel to the agent that it replaces.
     process.on('SIGUSR2', asked)
     try {
       const agent = await startAgent({ ...options, signal })

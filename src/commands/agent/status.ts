@@ -9,8 +9,8 @@ import { examineAgent, isReachable } from '../../core/checks/examine-agent.ts'
 export default class AgentStatus extends LocalCommand {
   static override summary = 'Show the state of the agent on this host'
   static override description =
-    'Faults are listed at the end, each with what to do. Exit code: 0 if scripts reach the agent (it is linked, or ' +
-    'links on demand), 1 if not, 5 if no agent runs on that data directory.'
+    'Lists faults at the end, each with a fix. Exit code: 0 if scripts can reach the agent (it is linked, or links on ' +
+    'demand), 1 if not, 5 if no agent is running on that data directory.'
   static override examples = ['$ rsm agent status', '$ rsm agent status --data-dir /tmp/web1 --json']
   static override flags = {
     'data-dir': string({

@@ -8,9 +8,9 @@ import { uninstall } from '../server/uninstall.ts'
 export default class AgentUninstall extends LocalCommand {
   static override summary = 'Stop the agent of this host and remove its installation'
   static override description =
-    'Its data stays unless you add --remove-data: identity, and output that the server does not have yet. An agent that ' +
-    'systemd does not stop (one started by hand) is named, and nothing is removed while it runs. The server keeps the host ' +
-    'until `rsm hosts remove`. What a package has installed, the package manager removes.'
+    'Keeps the data (its identity, and output that the server does not have yet) unless you add --remove-data. Removes ' +
+    'nothing while an agent runs that systemd does not stop, e.g. one started by hand. The server keeps the host until ' +
+    '`rsm hosts remove`. If a package installed rsm, remove it with the package manager.'
   static override examples = ['$ rsm agent uninstall --remove-data --yes', '$ rsm agent uninstall --user']
   static override flags = {
     user: boolean({ description: 'remove the agent that was installed with --user' }),

@@ -18,9 +18,9 @@ const formats = ['jsonl', 'csv'] as const
 export default class AuditExport extends BaseCommand {
   static override summary = 'Write the audit log to a file, oldest entry first (for administrators)'
   static override description =
-    'The file has mode 0600 and takes its name when it is complete; a connection that is lost is resumed. jsonl is the log ' +
-    'as the server stores it: without a filter its chain of hashes is checked on the way, and `rsm audit verify --file` ' +
-    'checks it again anywhere. csv is for spreadsheets. Without -o, or with -o -, it goes to stdout.'
+    'The file has mode 0600 and gets its name once it is complete; a lost connection is resumed. jsonl is the log as the ' +
+    'server stores it: without a filter, the chain of hashes is verified during the export, and `rsm audit verify --file` ' +
+    'can verify it again anywhere. csv is for spreadsheets. Without -o, or with -o -, it goes to stdout.'
   static override examples = [
     '$ rsm audit export -o audit.jsonl',
     '$ rsm audit export --since 7d --action task.create --format csv -o tasks.csv',
@@ -45,7 +45,7 @@ export default class AuditExport extends BaseCommand {
     const filter = auditFilter(flags)
     if (file !== undefined) await mayReplace(file, flags.yes)
     const client = await this.client()
-    // Entries that a filter has taken out of the log are no chain.
+    // A filter breaks the chain of hashes.
     const verifier = Object.keys(filter).length === 0 ? auditVerifier() : null
     const lines = client.audit.lines(filter)
     let entries = 0

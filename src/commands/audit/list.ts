@@ -7,7 +7,7 @@ import { timeColumn } from '../../cli/text/time.ts'
 import { allEntries } from '../../client/services/audit.ts'
 import type { AuditEntry } from '../../core/audit.ts'
 
-/** A task, file or session without a name; commands know it by its last characters. */
+/** Id of a task, file or session without a name; commands accept its last characters. */
 const opaqueId = /\b[0-9A-Z]{20}([0-9A-Z]{6})$/
 
 function objectOf({ object }: AuditEntry): string | null {
@@ -16,7 +16,7 @@ function objectOf({ object }: AuditEntry): string | null {
   return name === null ? object.type : `${object.type} ${name}`
 }
 
-/** The details that people look for; `--json` has all of them. */
+/** Details shown, each with a prefix; `--json` has all details. */
 const shownDetails: readonly (readonly [key: string, before: string])[] = [
   ['firstLine', ''],
   ['command', ''],
@@ -44,7 +44,7 @@ const shownDetails: readonly (readonly [key: string, before: string])[] = [
 function detailsOf({ detail, outcome }: AuditEntry): string {
   const parts = shownDetails.flatMap(([key, before]) => {
     const value = detail[key] ?? null
-    // The first line of a copy has its path.
+    // The first line of a copy contains its path.
     if (value === null || value === '' || (key === 'path' && 'firstLine' in detail)) return []
     if (key === 'all') return value === true ? ['on all hosts'] : []
     return [before + (Array.isArray(value) ? value.join(', ') : String(value))]

@@ -7,8 +7,8 @@ import { RsmError } from '../../core/errors.ts'
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Check whether the audit log was changed, and where'
   static override description =
-    'A lost connection is resumed. A log whose end was cut off is detected if --head names a head noted ' +
-    'earlier. This command prints the head, and the server writes it to its own log every hour ("auditHead").'
+    'A lost connection is resumed. With --head and a head noted earlier, it also detects that the end was cut ' +
+    'off. This command prints the head, and the server writes it to its own log every hour ("auditHead").'
   static override examples = [
     '$ rsm audit verify',
     '$ rsm audit verify --head 57:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',

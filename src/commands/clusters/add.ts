@@ -8,7 +8,7 @@ import { counted } from '../../cli/text/amounts.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 
 export default class ClustersAdd extends BaseCommand {
-  static override summary = 'Make a cluster of hosts'
+  static override summary = 'Create a cluster of hosts'
   static override examples = [
     "$ rsm clusters add web -w 'web[1-3]'",
     "$ rsm clusters add linux --selector '@os:linux'",

@@ -23,7 +23,7 @@ export default class ClustersEdit extends BaseCommand {
     const client = await this.client()
     const members = await readMembers(client, flags)
     const patch: ClusterPatch = { ...members, ...given({ name: flags.name, description: flags.description }) }
-    // Members are either listed or selected: saying one takes the other away.
+    // A cluster has a list of hosts or a selector, so setting one clears the other.
     if (members.hostIds !== undefined) patch.selector = null
     if (members.selector !== undefined) patch.hostIds = null
     refuseEmpty(patch, 'clusters edit')

@@ -13,7 +13,7 @@ export default class ContextList extends LocalCommand {
       ...context,
       current: name === current,
     }))
-    if (rows.length === 0) this.notice('no server is known yet: rsm login URL, or rsm quickstart')
+    if (rows.length === 0) this.notice('no server is configured yet: rsm login URL, or rsm quickstart')
     else if (!flags.json) {
       const { renderTable } = await import('../../cli/text/table.ts')
       await this.printLong(

@@ -13,7 +13,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 
-/** Tags as a merge patch: set ones with their value, taken ones as null. */
+/** Tags as a merge patch, with null for removed ones. */
 function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {
   const tags: Record<string, string | null> = parsePairs('-t', set, '-t role=web')
   for (const key of taken) {
@@ -23,7 +23,7 @@ function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable
   return tags
 }
 
-/** What no two hosts have in common. */
+/** Flags that apply to one host only. */
 const ownFlags = ['hostname', 'ip', 'host-key'] as const
 
 export default class HostsEdit extends BaseCommand {
@@ -36,14 +36,14 @@ export default class HostsEdit extends BaseCommand {
   ]
   static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {
-    hostname: string({ description: 'new name, of one host' }),
-    ip: string({ description: 'new IP address, of one host' }),
+    hostname: string({ description: 'new name, for one host' }),
+    ip: string({ description: 'new IP address, for one host' }),
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
     'ssh-user': string({ aliases: ['user'], description: "SSH user; '' removes it" }),
     ...credentialFlags,
     'host-key': string({
       helpValue: 'SHA256:…',
-      description: "SSH host key to expect, of one host; '' forgets it",
+      description: "SSH host key to expect, for one host; '' forgets it",
     }),
     tag: tagFlag('set this tag; other tags stay'),
     untag: string({

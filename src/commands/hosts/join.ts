@@ -40,9 +40,9 @@ type JoinFlags = FlagsOf<typeof flags>
 export default class HostsJoin extends BaseCommand {
   static override summary = 'Let hosts join: print the line to paste on them, or install them over ssh'
   static override description =
-    'Makes an enrollment token and prints the line that installs rsm on a host. With --ssh, rsm runs your own ssh ' +
-    '(with its configuration, agent and known_hosts) to copy the executable and a token to each host. It ends ' +
-    'when the server says that the agents are linked.'
+    'Creates an enrollment token and prints the line that installs rsm on a host. With --ssh, rsm runs your own ssh ' +
+    '(with its configuration, agent and known_hosts) to copy the executable and a token to each host. It exits ' +
+    'once the server confirms that the agents are linked.'
   static override examples = [
     '$ rsm hosts join -t role=web',
     '$ rsm hosts join --replace web1',
@@ -51,7 +51,7 @@ export default class HostsJoin extends BaseCommand {
   ]
   static override flags = flags
 
-  /** A server that does not know what the join string is made of makes the token without. */
+  /** Retries without `url` and `fingerprint` if an older server rejects them as unknown. */
   async #make(client: Client, input: EnrollmentCreate) {
     try {
       return await client.enrollments.create(input)
@@ -78,7 +78,7 @@ export default class HostsJoin extends BaseCommand {
     return this.#printLine(client, input, flags)
   }
 
-  /** Options that would have no effect: somebody relies on them. */
+  /** Refuses options without effect, because the user relies on them. */
   #refuseWithoutSsh(flags: JoinFlags): void {
     const values: Readonly<Record<string, unknown>> = flags
     const lone = Object.keys(sshFlags).find((name) => values[name] !== undefined && values[name] !== false)
@@ -102,12 +102,12 @@ export default class HostsJoin extends BaseCommand {
     if (host !== undefined) input.hostId = host.id
     if (host?.agent) await confirmRevocation(host, flags.yes)
     const made = await this.#make(client, input)
-    // Last: where the token is refused the host keeps its agent.
+    // Last, so that the host keeps its agent if the server refuses the token.
     if (host?.agent)
       await client.hosts.revokeAgent(host.id).catch(async (error: unknown) => {
-        // Revoked before: what is wanted is done.
+        // Already revoked.
         if (error instanceof RsmError && error.code === 'not_found') return
-        // What failed is the revocation; a token that stays all the same was shown to nobody, and expires.
+        // Report the failed revocation. A token that cannot be removed is harmless: it was never shown, and expires.
         await client.enrollments.remove(made.id).catch(() => {})
         throw error
       })
@@ -128,10 +128,10 @@ export default class HostsJoin extends BaseCommand {
     const line = made.line ?? runLine({ url, token: made.token, ...given({ fingerprint }) })
     this.print(line)
     this.#warn(made)
-    // The other kind of line fetches the server's executable.
+    // Lines with install.sh fetch the server's executable.
     if (!line.includes('install.sh'))
       this.notice(
-        'the host needs rsm for this line; for one that has none, give the server an executable first: rsm server releases add FILE',
+        'this line needs rsm on the host; for a host without it, first add an executable to the server: rsm server releases add FILE',
       )
     const until = showTime(made.expiresAt, this.globals.utc)
     if (!this.globals.json) this.notice(`run this line on the host before ${until}`)
@@ -139,12 +139,12 @@ export default class HostsJoin extends BaseCommand {
     return made
   }
 
-  /** Of what a host needs that a join string does not hold. */
+  /** Warns about requirements of the host that a join string does not cover. */
   #warn({ join }: EnrollmentCreated): void {
     const { url, caFile, tlsFingerprint } = this.server()
     if (tlsFingerprint === undefined && caFile !== undefined)
       this.notice(
-        `the host also needs the certificate of the authority: copy ${caFile} there and add --ca-file, or join with --tls-fingerprint`,
+        `the host also needs the CA certificate: copy ${caFile} there and add --ca-file, or join with --tls-fingerprint`,
       )
     const named = new URL(join ? readJoin(join).url : url)
     if (isLoopback(named.hostname))

@@ -53,7 +53,7 @@ export default class HostsList extends BaseCommand {
         ? asked
         : (asked.length === 0 ? ['@*'] : asked).map((selector) => `${selector}&@status:${flags.status}`)
     if (flags.tag !== undefined)
-      // One by one: as in exec a host must have all of them, even two with the same key.
+      // Parsed one by one, because a host must have all tags, as in exec, even two with the same key.
       query.tag = flags.tag.flatMap((tag) =>
         Object.entries(parsePairs('-t', [tag], '-t role=web')).map(([key, value]) => `${key}:${value}`),
       )

@@ -8,13 +8,13 @@ import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
 
-/** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
+/** The server's maximum, so that minima and maxima are those of single reports for as long as possible. */
 const pointsForPeople = 2000
 
 function advice({ agent, hostname, status }: Host): string {
   if (agent === null) return `no agent has joined it: rsm hosts join --replace ${hostname}`
   if (status === 'OFFLINE') return `it is OFFLINE: rsm hosts doctor ${hostname}`
-  return 'its agent reports every metrics interval, 60 s by default, and what is older than 7 days is gone: try again soon, or --since 7d'
+  return 'its agent reports metrics every 60 s by default, and they are kept for 7 days: try again soon, or add --since 7d'
 }
 
 export default class HostsMetrics extends BaseCommand {

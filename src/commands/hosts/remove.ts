@@ -10,8 +10,8 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 export default class HostsRemove extends BaseCommand {
   static override summary = 'Remove hosts and revoke their agents'
   static override description =
-    'Their agents stay out until `rsm hosts join` makes a newer enrollment token. A machine whose agent directory was ' +
-    'wiped is a new host: every open enrollment token lets it in, and this command names them.'
+    'Their agents cannot link again until `rsm hosts join` creates a newer enrollment token. A machine whose agent ' +
+    'directory was wiped counts as a new host: every open enrollment token lets it in, and this command lists them.'
   static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
   static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {

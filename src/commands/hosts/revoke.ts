@@ -6,10 +6,10 @@ import { findHost } from '../../cli/names/names.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class HostsRevoke extends BaseCommand {
-  static override summary = "Revoke a host's agent: its token is void and its link closes at once"
+  static override summary = "Revoke a host's agent: invalidate its token and close its link"
   static override description =
-    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrolls it again; no enrollment token ' +
-    'that was made before lets this agent in.'
+    'The host and its records stay. `rsm hosts join --replace HOST` prints the line that enrolls it again; enrollment ' +
+    'tokens created earlier do not let this agent in.'
   static override examples = ['$ rsm hosts revoke web1 --yes']
   static override args = { host: needed('hostname, or @id:17') }
   static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }

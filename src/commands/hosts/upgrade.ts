@@ -6,7 +6,7 @@ import { targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { readOrder, runOrder } from '../../cli/task/run.ts'
 
-/** What is for scripts. */
+/** Leaves out flags that only scripts have. */
 const {
   param: _param,
   'secret-param': _secret,

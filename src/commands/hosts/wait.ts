@@ -21,7 +21,7 @@ interface Awaited {
   readonly missing: readonly string[]
 }
 
-/** Names that may not exist yet: the server refuses a selector with unknown names. */
+/** Matches names locally, because the server refuses a selector with unknown names. */
 async function standingOfNew(client: Client, selector: string): Promise<Awaited> {
   const names = expandNodeset(selector)
   const wanted = new Set(names.map((name) => name.toLowerCase()))
@@ -35,21 +35,21 @@ async function standingOfNew(client: Client, selector: string): Promise<Awaited>
 export default class HostsWait extends BaseCommand {
   static override summary = 'Wait until hosts can be reached'
   static override description =
-    'Exit code: 0 once all of them can, 124 when the time is over. By default it waits until a script would ' +
-    'reach the hosts, as @reachable selects them; --status waits for a status.'
+    'Exit code: 0 once all can be reached, 124 after --timeout. By default it waits until scripts can reach the ' +
+    'hosts, as @reachable selects them; --status waits for a status instead.'
   static override examples = [
     "$ rsm hosts wait 'web[1-3]' --timeout 2m",
     '$ rsm hosts wait --new web4 && rsm exec -w web4 --script ./setup.sh',
     '$ rsm hosts wait web1 --status OFFLINE',
   ]
   static override args = {
-    selector: anyNumber("hosts, like 'web[1-3]', as they are now"),
+    selector: anyNumber("hosts, like 'web[1-3]', matched at the start"),
   }
   static override flags = {
     hosts: hostsFlag,
     status: string({
       options: statusWords,
-      description: 'wait for this status (default: until scripts reach them)',
+      description: 'wait for this status (default: reachable)',
     }),
     new: boolean({ description: 'also wait for names that do not exist yet' }),
     timeout: string({
@@ -89,10 +89,10 @@ export default class HostsWait extends BaseCommand {
       return { hosts }
     } catch (error) {
       if (!over.aborted) throw error
-      // Events only report changes, so the reasons are read now.
+      // Events report only changes, so read the current reasons.
       const { hosts, missing } = await read()
       const late = foldStanding(hosts.filter((host) => !isThere(host)))
-      if (missing.length > 0) late.push({ names: foldNodeset(missing), state: 'there is no such host yet' })
+      if (missing.length > 0) late.push({ names: foldNodeset(missing), state: 'no such host yet' })
       const reasons = late.map(({ names, state: standing }) => `${names} (${standing})`).join(', ')
       const first = hosts.find((host) => !isThere(host))
       throw new Halted(timedOutExit, `not ${state} after ${showDuration(seconds * 1000)}: ${reasons}`, {

@@ -8,7 +8,7 @@ import { showDuration, timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 
-/** How it ended, in a word: exit code, signal, or that the shell did not end by itself. */
+/** Exit code or signal of the shell, or `ended` if the session ended for another reason. */
 function endOf({ status, exitCode, signal, reason }: Terminal): string {
   if (status === 'OPEN') return 'open'
   if (reason !== null) return 'ended'
@@ -50,7 +50,7 @@ export default class RecordingsList extends BaseCommand {
     return showList(this, page, {
       noun: flags.open ? 'sessions' : 'recordings',
       filtered: flags.user !== undefined || flags.host !== undefined,
-      none: flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one',
+      none: flags.open ? 'no open sessions' : 'no recordings: rsm terminal HOST makes one',
       columns: [
         {
           heading: 'SESSION',

@@ -27,7 +27,7 @@ export default class SchedulesAdd extends BaseCommand {
   static override usage = 'schedules add NAME [OPTIONS] [-- COMMAND...]'
   static override description =
     'Targets and stored scripts are looked up at each run. A schedule runs with the rights that you have at that ' +
-    'time. `rsm schedules show NAME` says how its runs ended.'
+    'time. `rsm schedules show NAME` shows how its runs ended.'
   static override examples = [
     "$ rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling",
     "$ rsm schedules add deploy --cron '0 6 * * 1' -g web --script ./deploy.sh --verify ./check.sh --verify-retries 5",
@@ -52,7 +52,7 @@ export default class SchedulesAdd extends BaseCommand {
     const { args, flags } = await this.parse(SchedulesAdd, argv)
     const timing = readTiming(flags)
     if ([timing.cron, timing.everySeconds, timing.at].every((one) => one === undefined))
-      throw new RsmError('usage', 'when? give --cron, --every or --at', {
+      throw new RsmError('usage', 'no times given: add --cron, --every or --at', {
         hint: "for example: --cron '30 3 * * *'",
       })
     refuseTwoScripts(flags.script, command)

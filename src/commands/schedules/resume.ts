@@ -6,7 +6,7 @@ import { nextOf } from '../../cli/views/schedules.ts'
 export default class SchedulesResume extends BaseCommand {
   static override summary = 'Let a schedule that was paused or suspended run again'
   static override description =
-    'Slots that it missed meanwhile do not run. If it was suspended, you become its owner, and secret params of another owner are dropped.'
+    'Missed slots do not run. If it was suspended, you become its owner, and secret params of another owner are dropped.'
   static override examples = ['$ rsm schedules resume nightly']
   static override args = { schedule: needed('name of the schedule') }
 

@@ -10,10 +10,10 @@ import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { durationText } from '../../core/text/duration.ts'
 
-/** Entries of its history that are shown; `--json` of the history is that of `rsm api`. */
+/** Number of slots shown; `rsm api` prints the whole history. */
 const shownSlots = 10
 
-/** What it copies, or what its scripts read; only its owner can ask for the file. */
+/** Fields of the file that it copies or passes as stdin. Only its owner and an ADMIN can look up that file. */
 async function filesOf(
   client: Client,
   { copy, stdin, limitRate }: Schedule,

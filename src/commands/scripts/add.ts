@@ -17,11 +17,11 @@ import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/scripts/front-matter.ts'
 
-/** Of one word it is the file, of two the name and the file. */
+/** The last argument: FILE, or NAME FILE. */
 function fileOf({ name, file }: { name: string; file?: string | undefined }): string {
   if (file !== undefined) return file
   if (name === '-' || meansFile(name)) return name
-  throw new RsmError('usage', `there is no file ${name}`, {
+  throw new RsmError('usage', `no such file: ${name}`, {
     hint: 'rsm scripts add FILE, or rsm scripts add NAME FILE',
   })
 }
@@ -50,7 +50,7 @@ export default class ScriptsAdd extends BaseCommand {
     file: optional('file, or - for stdin'),
   }
   static override flags = {
-    type: string({ options: scriptTypeNames, description: 'interpreter, if the file does not say it' }),
+    type: string({ options: scriptTypeNames, description: 'interpreter (default: from the file, or bash)' }),
     description: string({ char: 'd', description: 'description of the script' }),
     timeout: string({ char: 'u', helpValue: 'TIME', description: 'run time on a host, like 90 or 5m' }),
     tag: string({ char: 't', ...repeated, description: 'tag of the script' }),

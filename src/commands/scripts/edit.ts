@@ -10,7 +10,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
 
-/** The new text, with the settings in its comments that differ from the former text's. */
+/** The new text, and the settings that changed in its front matter. */
 function textPatch(
   previous: Script,
   content: string,
@@ -23,7 +23,7 @@ function textPatch(
   return { ...frontMatterPatch(parseFrontMatter(previous.content).matter, matter), content }
 }
 
-/** Stores what came out of the editor, unless somebody else has changed the script since it was opened. */
+/** Stores text from the editor. Errors: `conflict` if another user changed the script meanwhile. */
 async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
   const current = await client.scripts.get(id)
   if (current.version !== version)

@@ -8,7 +8,7 @@ import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 
-/** Digits of a SHA-256 that tell versions apart at a glance. */
+/** Digits of a SHA-256 that are shown. */
 const shortDigest = 12
 
 export default class ScriptsVersions extends BaseCommand {

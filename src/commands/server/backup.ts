@@ -16,12 +16,12 @@ import { RsmError } from '../../core/errors.ts'
 export default class ServerBackup extends LocalCommand {
   static override summary = 'Write a backup of a server to a file, also while it runs'
   static override description =
-    'The file holds users, hosts, scripts, tasks and their results as of one moment, output, recordings and ' +
-    'the audit log, but no metrics of hosts. It is verified while it is written, has mode 0600, and gets its ' +
-    "name only when it is complete. With - it goes to stdout. It holds the server's keys only with " +
-    '--with-keys, encrypted with a passphrase, because anyone who has them can run scripts on every host. Run ' +
-    "it on the server's machine, as its user or root; it needs no token. If no server runs, it reads the data " +
-    'directory itself. With --store it reads a store in PostgreSQL, whether its servers run or not.'
+    'The file contains a snapshot of users, hosts, scripts and tasks with their results, and output, files, ' +
+    'recordings and the audit log, but no metrics of hosts. It is verified while it is written, has mode 0600, ' +
+    'and gets its name only once it is complete. With - it goes to stdout. The keys of the server are included ' +
+    'only with --with-keys, encrypted with a passphrase, because anyone who has them can run scripts on every ' +
+    "host. Run it on the server's machine, as its user or root; it needs no token. If no server is running, it " +
+    'reads the data directory itself. With --store it reads a PostgreSQL store, whether its servers run or not.'
   static override examples = [
     '$ rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server',
     '$ rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase',
@@ -33,21 +33,21 @@ export default class ServerBackup extends LocalCommand {
   }
   static override flags = {
     'without-output': boolean({
-      description: 'leave out output of tasks and terminal recordings',
+      description: 'leave out task output, files and terminal recordings',
     }),
     'with-keys': boolean({
       dependsOn: ['passphrase-file'],
-      description: 'add the keys of the server, sealed with the passphrase',
+      description: "include the server's keys, encrypted with the passphrase",
     }),
     'passphrase-file': string({
       helpValue: 'FILE',
       dependsOn: ['with-keys'],
-      description: 'file with the passphrase, of at least 12 characters',
+      description: 'file with the passphrase, at least 12 characters',
     }),
     yes: boolean({ char: 'y', description: 'replace an existing file' }),
     'data-dir': serverDirectoryFlag,
     keys: keysFlag,
-    store: string({ helpValue: 'URL', description: 'PostgreSQL to read, instead of asking a server' }),
+    store: string({ helpValue: 'URL', description: 'PostgreSQL store to read instead of asking a server' }),
     'store-password-file': storePasswordFile,
     'insecure-store': insecureStore,
   }
@@ -65,7 +65,7 @@ export default class ServerBackup extends LocalCommand {
     if (!isStdout) await mayReplace(args.file, flags.yes)
     const dataDir = dataDirectory('server', flags['data-dir'])
     const keys = flags.keys ?? join(dataDir, 'keys')
-    // A server that runs may have them elsewhere.
+    // A running server may keep its keys elsewhere.
     const place = existsSync(keys) ? shellWord(keys) : "the server's keys"
     const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }

@@ -4,12 +4,13 @@ import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directorie
 import { showBytes } from '../../cli/text/amounts.ts'
 
 export default class ServerCompact extends LocalCommand {
-  static override summary = 'Rewrite the store of a server without obsolete records'
+  static override summary = 'Compact the store in the data directory of a server'
   static override description =
-    'A server does this automatically when the journal of its changes has grown; it starts fastest right after ' +
-    'it. A running server writes the store from its memory, which also replaces files that the disk has ' +
-    "damaged. Run it on the server's machine, as its user or root; it needs no token. It works without a " +
-    'running server, too.'
+    'Replaces the journal of changes by a new snapshot, so that the next start is faster. A server does this ' +
+    'automatically when the journal has grown. The previous snapshot and journal stay on disk until the next ' +
+    'compaction. A running server writes the snapshot from memory, which repairs a store that is damaged on ' +
+    "disk. Run it on the server's machine, as its user or root; it needs no token. It also works without a " +
+    'running server, but not for a store in PostgreSQL.'
   static override examples = ['$ rsm server compact', '$ rsm server compact --data-dir /var/lib/rsm/server']
   static override flags = { 'data-dir': serverDirectoryFlag }
 
@@ -25,7 +26,7 @@ export default class ServerCompact extends LocalCommand {
       },
     )
     const { before, after } = compacted
-    this.done(`the store had ${showBytes(before)} and has ${showBytes(after)} now`)
+    this.done(`compacted the store: ${showBytes(before)} before, ${showBytes(after)} now`)
     return compacted
   }
 }

@@ -5,10 +5,10 @@ import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directorie
 export default class ServerConfirmClock extends LocalCommand {
   static override summary = "Confirm that a server's clock is right after a jump"
   static override description =
-    'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired ' +
-    'tokens only by the time that really passes. It believes the clock after 24 hours of running, or after ' +
-    "this command: then it removes at once what is past its retention. Run it on the server's machine, as its " +
-    'user or root; it needs no token. It works without a running server, too.'
+    'After its clock jumps by more than an hour, a server ages tasks, output, recordings, metrics and expired ' +
+    'tokens only by the time that really passes. It trusts the clock after running for 24 hours, or after this ' +
+    "command; the next hourly cleanup then removes everything past its retention. Run it on the server's " +
+    'machine, as its user or root; it needs no token. It also works without a running server.'
   static override examples = [
     '$ rsm server confirm-clock',
     '$ rsm server confirm-clock --data-dir /var/lib/rsm/server',
@@ -29,7 +29,7 @@ export default class ServerConfirmClock extends LocalCommand {
     const { serverTime, doubt } = confirmed
     this.print(
       doubt === null
-        ? `the clock of the server shows ${serverTime}; it was not doubted`
+        ? `the clock of the server shows ${serverTime}; it needed no confirmation`
         : `confirmed: the clock of the server shows ${serverTime}`,
     )
     return confirmed

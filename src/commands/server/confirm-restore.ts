@@ -35,7 +35,7 @@ export default class ServerConfirmRestore extends LocalCommand {
     )
     const { tasks, executions, cancelled } = confirmed
     const what = `${counted(executions, 'execution')} of ${counted(tasks, 'task')}`
-    this.print(cancelled ? `cancelled ${what}` : `going on with ${what}`)
+    this.print(cancelled ? `cancelled ${what}` : `continuing with ${what}`)
     return confirmed
   }
 }

@@ -10,7 +10,7 @@ export default class ServerDoctor extends LocalCommand {
   static override description =
     'Reads the store, keys, output, recordings, script versions and the audit log, and checks permissions, ' +
     "disk, clock and port. It changes nothing. Run it on the server's machine, as its user or root; it needs " +
-    'no token. The server may run or not. Errors exit 1, warnings and notes do not.\n\n--json: {dataDir, ' +
+    'no token. The server may be running or stopped. Errors exit 1, warnings and notes do not.\n\n--json: {dataDir, ' +
     'running, findings, well}; a finding is {code, severity, message, advice}, its severity error, warning or ' +
     'note.'
   static override examples = [

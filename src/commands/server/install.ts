@@ -29,9 +29,9 @@ import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/trust.ts'
 import ServerStart from './start.ts'
 
-/** Milliseconds until the server has to answer. */
+/** Timeout for the server to answer, in milliseconds. */
 const upWithin = 60_000
-/** The user that the unit names. */
+/** User of the systemd unit. */
 const account = 'rsm'
 const passwordVariable = 'RSM_ADMIN_PASSWORD'
 
@@ -40,9 +40,9 @@ const { 'new-keys': _newKeys, ...settings } = ServerStart.flags
 export default class ServerInstall extends LocalCommand {
   static override summary = 'Install the server of this machine as a service, and wait until it answers'
   static override description =
-    'Makes the user rsm, /etc/rsm/server.env and a unit, starts rsm-server, and prints where it is, the fingerprint to ' +
-    'pin, and the password of admin if this is its first start. Run it again to change settings: settings that are not ' +
-    'given stay. `rsm server start --help` explains them.'
+    'Creates the user rsm, /etc/rsm/server.env and a systemd unit, starts rsm-server, and prints its URL, with TLS the ' +
+    'fingerprint to pin, and on the first start the password of admin. Run it again to change settings; omitted ' +
+    'settings stay. `rsm server start --help` explains them.'
   static override examples = [
     '$ rsm server install --host 0.0.0.0 --tls-self-signed',
     '$ rsm server install --host 0.0.0.0 --tls-cert /etc/rsm/fullchain.pem --tls-key /etc/rsm/privkey.pem --dry-run',
@@ -121,11 +121,13 @@ export default class ServerInstall extends LocalCommand {
       ...start,
     })
     if (started !== null && isLoopback(host))
-      this.hint('only this machine reaches it: hosts need --host 0.0.0.0 and --tls-self-signed or --tls-cert')
+      this.hint(
+        'only this machine can reach it; for hosts, add --host 0.0.0.0 and --tls-self-signed or --tls-cert',
+      )
     return this.#result(plan, started)
   }
 
-  /** The user of the unit, and directories that systemd does not make. */
+  /** The unit's user, and directories that systemd does not create. */
   #first({ dataDir }: Service, all: ReadonlyMap<string, string>): Change[] {
     const given = ['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? [])
     return [
@@ -149,17 +151,17 @@ export default class ServerInstall extends LocalCommand {
     }: { dataDir: string; url: string; certFile: string | undefined; start: boolean; changed: boolean },
   ) {
     if (systemd === null) {
-      const how = `no systemd runs on this machine. Run this as the user ${account} at every boot, as your init system has it:\n${plan.line}`
+      const how = `this machine has no systemd. Let your init system run this at every boot, as user ${account}:\n${plan.line}`
       if (start)
         throw new RsmError('unavailable', 'the server is installed, but was not started', { hint: how })
       this.print(how)
       return null
     }
-    // One of them is there as soon as a start has found or made the first user.
+    // Either file exists once a start has found or created the first user.
     const isFirst = !['used', 'postgres.json'].some((name) => existsSync(join(dataDir, name)))
     const given = takeVariable(passwordVariable)
     const password = given ?? randomBytes(15).toString('base64url')
-    // Its first start makes the user admin. What it would print itself stands in the journal, for others to read.
+    // Give the first start the password of admin, because one that it generates would appear in the systemd journal.
     const rewrite = (more: ReadonlyMap<string, string>) =>
       plan.writeSettings(new Map([...plan.settings, ...more]))
     if (isFirst && start) rewrite(new Map([[passwordVariable, password]]))
@@ -182,7 +184,7 @@ export default class ServerInstall extends LocalCommand {
     const pem = url.startsWith('https:') ? readFileSync(certFile ?? join(keys, 'tls.crt')) : null
     const fingerprint = pem === null ? null : keyPin(pem)
     this.print(`${service.unit} runs: ${url}${fingerprint === null ? '' : `\nfingerprint ${fingerprint}`}`)
-    // The first user of a shared store may be of another server.
+    // Another server of a shared store may have created the first user.
     const made = isFirst && madeUser && given === undefined ? password : null
     if (made !== null) this.print(`created user admin with the password ${made} (shown only once)`)
     const pin = fingerprint !== null && certFile === undefined ? ` --tls-fingerprint ${fingerprint}` : ''

@@ -6,7 +6,7 @@ import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 
 export default class ServerLogLevel extends LocalCommand {
   static override summary = 'Change the log level of a running server, until it stops'
-  static override description = 'Run it on the machine of the server, as its user or root; it needs no token.'
+  static override description = "Run it on the server's machine, as its user or root; it needs no token."
   static override examples = [
     '$ rsm server log-level DEBUG',
     '$ rsm server log-level INFO --data-dir /var/lib/rsm/server',

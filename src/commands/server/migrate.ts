@@ -7,11 +7,11 @@ import { RsmError } from '../../core/errors.ts'
 
 const isUrl = (text: string) => /^[a-z]+:\/\//i.test(text)
 
-/** What the two directions are called, and what is missing or too much. Errors: `usage`. */
+/** Direction and ends of the migration. Errors: `usage` for missing or conflicting flags. */
 function endsOf({ from, store, to }: { from: string; store?: string | undefined; to?: string | undefined }) {
   const refuse = (message: string) => {
     throw new RsmError('usage', message, {
-      hint: 'there: --from DIR --store postgres://USER@HOST/DATABASE; back: --from postgres://USER@HOST/DATABASE --to DIR',
+      hint: 'to PostgreSQL: --from DIR --store postgres://USER@HOST/DATABASE; back: --from postgres://USER@HOST/DATABASE --to DIR',
     })
   }
   const isBack = isUrl(from)
@@ -30,8 +30,8 @@ export default class ServerMigrate extends LocalCommand {
   static override summary = 'Move a stopped server from its data directory to PostgreSQL, or back'
   static override description =
     'Moves everything: users, hosts, tasks, output with its cursors, results, recordings, the audit log byte ' +
-    'for byte, and metrics of hosts. All of it is then read back and compared before a server may start there. ' +
-    'The old place stays unchanged, but no server starts there again, so that nothing runs twice. Keys do not ' +
+    'for byte, and metrics of hosts. It reads everything back and compares it before a server may start there. ' +
+    'The old store stays unchanged, but no server starts on it again, so that nothing runs twice. Keys do not ' +
     'move: every server needs a copy of them. Agents and users notice only the pause. Run it on the machine of ' +
     'the data directory, as its user or root.\n\n--json: {from, to, storeId, moved}; moved has numbers of ' +
     'records, entries and bytes.'

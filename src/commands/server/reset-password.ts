@@ -10,9 +10,9 @@ import { RsmError } from '../../core/errors.ts'
 export default class ServerResetPassword extends LocalCommand {
   static override summary = "Set a new password for a user, on the server's machine"
   static override description =
-    'For a forgotten password. All sessions and personal access tokens of the user end, and logins require no ' +
-    'code of an authenticator app. A disabled user stays disabled. Run it as the user of the server or root; ' +
-    'it needs no token, and works without a running server, too.'
+    'For a forgotten password. Ends all sessions and personal access tokens of the user, and turns off codes of ' +
+    "an authenticator app. A disabled user stays disabled. Run it as the server's user or root; it needs no " +
+    'token, and also works without a running server.'
   static override examples = [
     '$ rsm server reset-password admin',
     '$ rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password',
@@ -35,7 +35,7 @@ export default class ServerResetPassword extends LocalCommand {
         return resetPasswordOffline(path, input)
       })
     }
-    // Look for the user before asking for a password: the server refuses an empty one.
+    // Check that the user exists before prompting: an empty password changes nothing and is refused as invalid.
     if (!flags['password-stdin'])
       await set('').catch((error: unknown) => {
         if (!(error instanceof RsmError && error.code === 'invalid')) throw error
@@ -44,7 +44,7 @@ export default class ServerResetPassword extends LocalCommand {
     const { username, enabled, sessions, tokens } = reset
     const ended = `${counted(sessions, 'session')} and ${counted(tokens, 'personal access token')} have ended`
     this.done(`${username} has a new password; ${ended}`)
-    if (!enabled) this.notice(`warning: ${username} is disabled: another ADMIN has to enable the user`)
+    if (!enabled) this.notice(`warning: ${username} is disabled: another ADMIN must enable the user`)
     return reset
   }
 }

@@ -21,10 +21,10 @@ export default class ServerRestore extends LocalCommand {
   static override summary = 'Restore a backup into an empty directory'
   static override description =
     'Verifies the whole file before it creates the directory: a backup that is incomplete, altered or made by a ' +
-    'newer rsm leaves nothing behind. Everything that happened since the backup is missing. Work that was waiting ' +
-    'in the backup may have run since, so the server holds it until `rsm server confirm-restore`. Without ' +
+    'newer rsm leaves nothing behind. Everything that happened since the backup is missing. Tasks that were pending ' +
+    'in the backup may have run since, so the server holds them until `rsm server confirm-restore`. Without ' +
     '--passphrase-file no keys are restored, and the server does not start until you put keys/ there, or add them with ' +
-    '--keys-only. A backup of a store in PostgreSQL becomes a data directory, too; `rsm server migrate` then moves it ' +
+    '--keys-only. A backup of a store in PostgreSQL also becomes a data directory; `rsm server migrate` then moves it ' +
     'to an empty database.'
   static override examples = [
     '$ rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm',
@@ -61,15 +61,15 @@ export default class ServerRestore extends LocalCommand {
       return { directory, createdAt, storeId, store, sequence, hasOutput, hasKeys, files: 0, damaged: [] }
     }
     for (const sentence of end.damaged)
-      this.notice(`warning: it was damaged when the backup was made: ${sentence}`)
+      this.notice(`warning: already damaged when the backup was made: ${sentence}`)
     this.done(`${directory}: the backup of ${createdAt}, ${end.files} files, checked`)
-    if (!hasOutput) this.done('it has no output of tasks and no recordings')
+    if (!hasOutput) this.done('it has no task output, files or recordings')
     if (!hasKeys)
       this.notice(
-        `the keys are not there: rsm server start refuses until ${shellWord(`${directory}/keys`)} is put back${header.hasKeys ? ` (they are in the backup: rsm server restore ${shellWord(args.file)} --data-dir ${shellWord(directory)} --keys-only --passphrase-file FILE)` : ''}`,
+        `the keys are missing: rsm server start refuses until ${shellWord(`${directory}/keys`)} is restored${header.hasKeys ? ` (they are in the backup: rsm server restore ${shellWord(args.file)} --data-dir ${shellWord(directory)} --keys-only --passphrase-file FILE)` : ''}`,
       )
     this.notice(
-      'what was waiting in the backup is held until rsm server confirm-restore; users and agents that were revoked or disabled since have their old rights again',
+      'pending tasks of the backup are held until rsm server confirm-restore; users and agents that were revoked or disabled since have their old rights again',
     )
     const back = `rsm server migrate --from ${shellWord(directory)} --store URL`
     this.hint(

@@ -9,7 +9,7 @@ import { counted, showBytes } from '../../cli/text/amounts.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 
-/** What goes, a line each. */
+/** A line for each kind of data to remove, then for the data kept. */
 function lines({ byAge, bySize, terminals, kept, ...limits }: OldData): string[] {
   const { taskRetention, recordingRetention, maxOutputBytes } = limits
   const gone: string[] = []
@@ -19,13 +19,13 @@ function lines({ byAge, bySize, terminals, kept, ...limits }: OldData): string[]
     )
   if (bySize.tasks > 0)
     gone.push(
-      `${counted(bySize.tasks, 'task')}, the oldest, ${showBytes(bySize.bytes)} of output, as all may take ${showBytes(maxOutputBytes)}`,
+      `${counted(bySize.tasks, 'task')}, the oldest, ${showBytes(bySize.bytes)} of output, over the limit of ${showBytes(maxOutputBytes)}`,
     )
   if (terminals.sessions > 0)
     gone.push(
       `${counted(terminals.sessions, 'terminal session')} older than ${recordingRetention} days, ${showBytes(terminals.bytes)} of recordings`,
     )
-  if (gone.length === 0) gone.push('nothing is past its time')
+  if (gone.length === 0) gone.push('nothing is past its retention')
   return [...gone, `kept: ${counted(kept.tasks, 'task')}, ${showBytes(kept.bytes)} of output`]
 }
 
@@ -37,7 +37,7 @@ export default class ServerRetention extends LocalCommand {
   static override description =
     'A server does this automatically every hour. This command shows what is due and asks before it deletes ' +
     "it. Run it on the server's machine, as its user or root; it needs no token. A running server uses its own " +
-    'settings; without one, this command uses the settings that you give it.'
+    'settings; without one, the flags below and their defaults apply.'
   static override examples = [
     '$ rsm server retention --dry-run',
     '$ rsm server retention --yes --data-dir /var/lib/rsm/server',

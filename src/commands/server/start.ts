@@ -15,8 +15,9 @@ import { proxySetting } from '../../net/proxy.ts'
 export default class ServerStart extends LocalCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
   static override description =
-    '--store takes postgres://USER@HOST[,HOST…]/DATABASE, and needs --keys and --server-name. --hsts holds for half a ' +
-    'year and for every port of the name. A trusted proxy reports addresses by the PROXY protocol v2 or by X-Forwarded-For.'
+    '--store is postgres://USER@HOST[,HOST…]/DATABASE, and requires --keys and --server-name. --hsts lasts half a year ' +
+    'and covers every port of the host name. A trusted proxy reports client addresses with the PROXY protocol v2 or ' +
+    'X-Forwarded-For.'
   static override examples = [
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
@@ -35,7 +36,7 @@ export default class ServerStart extends LocalCommand {
         default: 18080,
         min: 0,
         max: 65535,
-        description: 'port, 0 = any free one',
+        description: 'port; 0 = any free port',
       }),
       'data-dir': string({
         helpValue: 'DIR',
@@ -56,11 +57,11 @@ export default class ServerStart extends LocalCommand {
       'insecure-store': insecureStore,
       'server-name': string({
         helpValue: 'NAME',
-        description: 'name of this server among those of --store; each has its own',
+        description: 'unique name of this server among those of --store',
       }),
       advertise: string({
         helpValue: 'HOST:PORT|URL',
-        description: 'address for other servers of --store (default: listening)',
+        description: 'address for other servers (default: its listen address)',
       }),
       'heartbeat-interval': integer({
         default: 30,
@@ -77,7 +78,7 @@ export default class ServerStart extends LocalCommand {
       'warn-after': string({
         default: '10m',
         helpValue: 'TIME',
-        description: 'WARNING once cpu or memory was at 90 % for this long',
+        description: 'WARNING once CPU or memory is at 90 % for this long',
       }),
       'ws-idle-timeout': integer({
         default: 300,
@@ -87,7 +88,7 @@ export default class ServerStart extends LocalCommand {
       }),
       ...retentionFlags,
       'no-record': boolean({
-        description: 'record no terminal sessions',
+        description: 'do not record terminal sessions',
       }),
       'no-audit-commands': boolean({
         description: 'leave commands and first lines out of the audit log',
@@ -158,7 +159,7 @@ export default class ServerStart extends LocalCommand {
 
   async run() {
     const { flags } = await this.parse(ServerStart)
-    // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
+    // SIGHUP of a closed terminal stops the server in order; with --tls-cert, SIGHUP reloads the certificate instead.
     const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
     if (process.env['RSM_AUDIT_COPY'])
       this.warning(

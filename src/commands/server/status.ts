@@ -11,12 +11,12 @@ import type { Server, ServerStatus as Status } from '../../core/protocol/http/se
 const restoreText = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
 
-/** Adds the answer of `/api/ready`, which needs no token and so no store. */
+/** Adds the response of `/api/ready`, which needs no token and therefore no store. */
 function withReadiness(cause: RsmError, { notReady, server }: Readiness): RsmError {
   if (notReady === null) return cause
   const [name, lease] =
     server === null ? ['the server', ''] : [`server ${server.name}`, ` (lease: ${server.leaseSeconds} s)`]
-  return new RsmError('unavailable', `${name} takes no work: ${notReady}${lease}`, {
+  return new RsmError('unavailable', `${name} does not accept work: ${notReady}${lease}`, {
     hint: 'for more, run rsm server status --data-dir DIR on its machine',
     cause,
   })
@@ -25,9 +25,9 @@ function withReadiness(cause: RsmError, { notReady, server }: Readiness): RsmErr
 export default class ServerStatus extends BaseCommand {
   static override summary = 'Show the state of the server on this machine'
   static override description =
-    'Also shows the servers that share its store. Run it as the user of the server or root; it needs no token. ' +
-    'Exit code 4: no server runs. With --url or --context it asks that server over the network, with your ' +
-    'token, and shows what every user may see.'
+    "Also shows the servers that share its store. Run it as the server's user or root; it needs no token. Exit " +
+    'code 4: no server is running. With --url or --context it asks that server over the network, with your ' +
+    'token, and shows only what every user may see.'
   static override examples = [
     '$ rsm server status',
     '$ rsm server status --json',
@@ -48,8 +48,8 @@ export default class ServerStatus extends BaseCommand {
       hosts: status.hosts,
       'running tasks': status.runningTasks,
       'open terminals': status.terminals,
-      writes: status.readOnly ?? 'are taken',
-      'audit log': status.auditRefused ?? 'takes entries',
+      writes: status.readOnly ?? 'accepted',
+      'audit log': status.auditRefused ?? 'accepts entries',
       'log level': status.logLevel,
     })
     return status
@@ -86,7 +86,7 @@ export default class ServerStatus extends BaseCommand {
         clock: clock === null ? null : doubtSentence(clock),
       }),
     )
-    // One that is alone has said it all.
+    // Only servers of a shared store have a lease.
     if (servers.some(({ leaseUntil }) => leaseUntil !== null))
       this.print(`\n${renderTable(servers, serverColumns(utc))}`)
   }

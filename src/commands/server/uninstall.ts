@@ -8,7 +8,7 @@ import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
 import { findSystemd } from '../../install/systemd.ts'
 
-/** The user that the unit of the server names. */
+/** User of the server's systemd unit. */
 const account = 'rsm'
 
 interface UninstallFlags {
@@ -17,7 +17,7 @@ interface UninstallFlags {
   readonly yes: boolean
 }
 
-/** Removes either service and says what stays. */
+/** Uninstalls a service and reports what stays. */
 export async function uninstall(command: BaseCommand, service: Service, flags: UninstallFlags) {
   const found = findInstalled(service, flags['remove-data'])
   const { paths, dataDir } = found
@@ -45,9 +45,9 @@ export async function uninstall(command: BaseCommand, service: Service, flags: U
 export default class ServerUninstall extends LocalCommand {
   static override summary = 'Stop the server of this machine and remove its installation'
   static override description =
-    'Its data stays unless you add --remove-data: users, hosts, tasks, keys, audit log. The user rsm stays; userdel rsm ' +
-    'removes it. A server that systemd does not stop (one started by hand) is named, and nothing is removed while it runs. ' +
-    'What a package has installed, the package manager removes.'
+    'Keeps the data (users, hosts, tasks, keys, audit log) unless you add --remove-data, and the user rsm, which userdel ' +
+    'rsm removes. Removes nothing while a server runs that systemd does not stop, e.g. one started by hand. If a package ' +
+    'installed rsm, remove it with the package manager.'
   static override examples = ['$ rsm server uninstall --yes', '$ rsm server uninstall --remove-data']
   static override flags = { ...uninstallFlags }
 

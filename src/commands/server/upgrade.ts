@@ -16,7 +16,7 @@ import { backupsIn, formerOf } from '../../install/upgrade/exchange.ts'
 import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
 import { upgradeServer } from '../../install/upgrade/upgrade-server.ts'
 
-/** The executable that the server was started from. Errors: `conflict` where that is no single file. */
+/** The given executable, or that of the running server. Errors: `conflict` if that cannot be replaced as a single file. */
 function executableFor({ pid }: ProcessStatus, given: string | undefined): string {
   const running = executableOf(pid)
   if (given !== undefined) return realpathSync(resolve(given))
@@ -39,19 +39,19 @@ function executableFor({ pid }: ProcessStatus, given: string | undefined): strin
   return running
 }
 
-/** Errors: `conflict` where the store of before could not come back, as others go on with it. */
+/** Errors: `conflict` for a PostgreSQL store: rolling it back is impossible, because other servers keep writing to it. */
 function refuseShared({ storeAddress }: ProcessStatus): void {
   if (storeAddress == null) return
   throw new RsmError(
     'conflict',
-    `the store of this server is ${storeAddress}, and this goes back to a store on disk`,
+    `the store of this server is ${storeAddress}; this command can roll back only a store on disk`,
     {
       hint: 'install the new version and restart the server, on one server after the other; nothing was changed',
     },
   )
 }
 
-/** Errors: `conflict` for a version that is older than the one that runs. */
+/** Errors: `conflict` for a version older than the running one. */
 function mayBecome(from: string, { version }: Candidate, allowDowngrade: boolean): void {
   if (allowDowngrade || compareVersions(version, from)?.isOlder !== true) return
   throw new RsmError('conflict', `the file is rsm ${version}, older than the server (${from})`, {
@@ -63,7 +63,7 @@ export default class ServerUpgrade extends LocalCommand {
   static override summary = "Replace the server's executable; roll back if it fails to start"
   static override description =
     'First checks the signature of the file (FILE.sig) if this build of rsm has a release key, otherwise its ' +
-    'sha256 (or --allow-unsigned), and that it runs on this machine. Then writes a backup without output and ' +
+    'sha256 (or --allow-unsigned), and that it runs on this machine. Then writes a backup without output, files and ' +
     'recordings, stops the server, replaces the executable, and starts the server: with systemctl if it is a ' +
     'systemd unit, otherwise with its previous arguments. If the server is not ready within 60 s, the previous ' +
     "executable and store are restored. Scripts keep running meanwhile. Run it on the server's machine, as its " +
@@ -111,10 +111,10 @@ export default class ServerUpgrade extends LocalCommand {
     const { version: to, sha256 } = candidate
     try {
       mayBecome(from, candidate, flags['allow-downgrade'])
-      if (!candidate.isSigned) this.notice('no release key vouches for the file')
+      if (!candidate.isSigned) this.notice('the signature of the file was not verified')
       const backup = await this.#backUp(dataDir, flags.backup, from)
       if (isForsaken()) throw new RsmError('interrupted', 'nothing was changed')
-      // A server of before this command records nothing.
+      // Servers older than this command do not know the call.
       const note = (text: UpgradeNote) =>
         control(dataDir, 'upgrade-note', text).catch((error: unknown) => {
           if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
@@ -132,14 +132,14 @@ export default class ServerUpgrade extends LocalCommand {
     }
   }
 
-  /** For the process that does it, which shows what it does itself. */
+  /** Waits for the detached process that upgrades the server and prints its own progress. */
   async #wait(dataDir: string): Promise<undefined> {
     const exit = await runApart()
     if (exit === null) throw cutFault(dataDir, new RsmError('interrupted', 'the upgrade was killed'))
     process.exitCode = exit
   }
 
-  /** Without output and recordings, which no version changes. */
+  /** Leaves out output, files and recordings, because no version changes those. */
   async #backUp(dataDir: string, given: string | undefined, from: string): Promise<string> {
     const at = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
     const file = given ?? join(backupsIn(dataDir), `before-upgrade-of-${from}-${at}.backup`)

@@ -18,10 +18,9 @@ export default class SessionsEnd extends BaseCommand {
     const { args, flags } = await this.parse(SessionsEnd)
     const ids = [...new Set(args.id ?? [])]
     if (flags.others === ids.length > 0)
-      throw new RsmError('usage', 'which sessions? give ids or --others', { hint: listThem })
+      throw new RsmError('usage', 'no sessions given: add ids or --others', { hint: listThem })
     const odd = ids.find((id) => !sessionId.test(id))
-    if (odd !== undefined)
-      throw new RsmError('usage', `${odd} is not the id of a session`, { hint: listThem })
+    if (odd !== undefined) throw new RsmError('usage', `invalid session id: ${odd}`, { hint: listThem })
     const client = await this.client()
     if (flags.others) {
       const answer = await client.sessions.removeOthers()

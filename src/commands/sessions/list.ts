@@ -15,7 +15,7 @@ export default class SessionsList extends BaseCommand {
     return showList(this, page, {
       noun: 'sessions',
       filtered: false,
-      none: 'no sessions: rsm login makes one',
+      none: 'no sessions: rsm login creates one',
       columns: [
         { heading: 'ID', value: ({ id }) => id, essential: true },
         { heading: 'FROM', value: ({ address }) => address, essential: true },

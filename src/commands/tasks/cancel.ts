@@ -11,7 +11,7 @@ export default class TasksCancel extends BaseCommand {
   static override examples = ['$ rsm tasks cancel TASK', '$ rsm tasks cancel latest --yes']
   static override args = { task: oneOrMore(tasksDescription) }
   static override flags = {
-    yes: boolean({ char: 'y', description: 'do not ask whether latest is right' }),
+    yes: boolean({ char: 'y', description: 'do not ask before cancelling latest' }),
   }
 
   async run() {

@@ -9,10 +9,10 @@ import { showDuration, timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 
-/** The last characters of an id, by which commands know the task. */
+/** Length of the end of an id, which commands accept in its place. */
 const idSuffixLength = 6
 
-/** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
+/** `3/3` hosts that succeeded; `1/3, 1 failed` while others may still succeed. */
 function doneOf({ counts, hostCount, status }: TaskSummary): string {
   const { failed } = tallyOf(counts)
   const done = `${counts.SUCCESS}/${hostCount}`

@@ -23,7 +23,7 @@ function againOf(
 
 export default class TasksRetry extends BaseCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
-  static override description = `It is a new task, with the same text, params and options.
+  static override description = `Creates a new task with the same text, params and options.
 Secret params are not kept: rsm asks for them, or takes them from the environment with --secret-param.`
   static override examples = [
     '$ rsm tasks retry TASK',

@@ -10,7 +10,7 @@ import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
 
-/** Lines of the script that are shown; its head is enough to know it again. */
+/** Lines of the script that are shown, enough to recognize it. */
 const shownLines = 20
 
 function nameOf({ scriptName, scriptVersion, type }: TaskScript): string {
@@ -25,17 +25,17 @@ function headOf(content: string): string {
   return [...lines.slice(0, shownLines), ...cut].map((line) => `  ${line}`).join('\n')
 }
 
-/** Whether a copy has changed the host; null where that is not known. */
+/** Whether a copy changed the host; null if unknown. */
 const changedOf = ({ changed }: TaskResult): string | null =>
   changed === null ? null : changed ? 'yes' : 'no'
 
-/** What the result says beside its exit code; output that is not whole is no detail. */
+/** Everything to know beside the exit code, including that output is incomplete. */
 function errorOf({ error, rollback, truncated, outputComplete }: TaskResult): string {
   const parts = [
     error,
     rollback?.status === 'SUCCESS' ? 'rolled back' : null,
     truncated ? cutOutput : null,
-    outputComplete || truncated ? null : 'its output is not complete',
+    outputComplete || truncated ? null : 'its output is incomplete',
   ]
   return parts.filter((each) => each !== null).join('; ')
 }

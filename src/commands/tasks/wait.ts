@@ -8,7 +8,7 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 
-/** A report is one task's. */
+/** Refuses output flags for several tasks, because a report covers one task. */
 function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {
   if (tasks.length > 1 && (format !== undefined || files.length > 0 || outdir !== undefined))
     throw new RsmError('usage', `-o shows the output of one task, not of ${tasks.length}`, {
@@ -21,7 +21,7 @@ export default class TasksWait extends BaseCommand {
   static override description =
     `For several tasks, the exit code is that of the first named task that did not succeed. --json prints the task, or
 {"tasks": [...]} for several.
-Output of one task is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
+For one task, -o shows its output or writes it to a file, from the beginning of the task.`
   static override examples = [
     '$ rsm tasks wait TASK',
     '$ rsm tasks wait TASK1 TASK2',
@@ -36,7 +36,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     const named = [...new Set(args.task)]
     refuseSeveral(named, show)
     const client = await this.client()
-    // All are looked up first, so that a mistyped id is reported at once and not after the others have ended.
+    // Look up all tasks first, so that a mistyped id is reported before the wait.
     const known = await Promise.all(
       named.map(async (each) => client.tasks.get(await findTaskId(client, each), { size: 1 })),
     )
@@ -59,7 +59,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
       client,
       outputs,
       signals: 'leave',
-      // Nothing of the past output is wanted where none is shown.
+      // Skip past output if none is shown.
       query: outputs.isEmpty ? { tail: 0 } : {},
       start: async () => ({ taskId, hostCount }),
       resume: () => `rsm tasks wait ${taskId}`,

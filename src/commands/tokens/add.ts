@@ -11,7 +11,7 @@ import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/users.ts'
 
 export default class TokensAdd extends BaseCommand {
-  static override summary = 'Make a personal access token, e.g. for a pipeline'
+  static override summary = 'Create a personal access token, e.g. for a pipeline'
   static override description =
     'Prints only the token on stdout; it is shown once. Users, enrollment tokens and webhooks outlast a token, ' +
     'so one with the role ADMIN can change them only with --admin.'

@@ -12,7 +12,7 @@ export default class TotpEnable extends BaseCommand {
 
   async run() {
     await this.parse(TotpEnable)
-    const instead = 'the app and its codes are in the hands of a person: run this on a terminal'
+    const instead = 'run this on a terminal: it needs a person with the app'
     if (!isSomeoneThere()) throw new RsmError('usage', 'no terminal to ask on', { hint: instead })
     const client = await this.client()
     const password = await readPassword(false, 'Current password: ')

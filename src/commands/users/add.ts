@@ -24,7 +24,7 @@ export default class UsersAdd extends BaseCommand {
     right: string({
       multiple: true,
       options: [...rights],
-      description: 'an extra right beside the role; may repeat',
+      description: 'extra right in addition to the role; may be repeated',
     }),
     email: string({ description: 'e-mail address' }),
     'password-stdin': boolean({ description: 'read the password from stdin' }),

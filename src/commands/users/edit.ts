@@ -10,7 +10,7 @@ import { RsmError } from '../../core/errors.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
 
-/** All that the user has from now on; `none` takes them away. */
+/** The complete new rights of the user; `none` removes all. */
 function rightsOf(words: readonly string[]): Right[] {
   const named = new Set(words)
   if (named.has('none') && named.size > 1)
@@ -37,7 +37,7 @@ export default class UsersEdit extends BaseCommand {
     right: string({
       multiple: true,
       options: [...rights, 'none'],
-      description: 'an extra right beside the role; may repeat',
+      description: 'extra right in addition to the role; may be repeated',
     }),
     email: string({ description: "e-mail address; '' removes it" }),
     username: string({ description: 'new name' }),

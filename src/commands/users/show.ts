@@ -20,7 +20,7 @@ export default class UsersShow extends BaseCommand {
         username: user.username,
         role: showUserRole(user),
         enabled: user.enabled ? 'yes' : 'no',
-        // Servers before 0.2.0 know of no codes.
+        // Servers before 0.2.0 do not send this field.
         totp: user.totp ? 'yes' : 'no',
         email: user.email,
         'last login': showTime(user.lastLoginAt, flags.utc),

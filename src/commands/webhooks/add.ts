@@ -41,7 +41,7 @@ export default class WebhooksAdd extends BaseCommand {
     })
     if (webhook.secret !== null) {
       this.print(webhook.secret)
-      this.hint('shown only once: give it to the receiver, which verifies with it who calls')
+      this.hint('shown only once: give it to the receiver, which needs it to verify signatures')
     }
     this.done(`added ${webhook.name} (id ${webhook.id})`)
     this.hint(`next: rsm webhooks test ${shellWord(webhook.name)}`)

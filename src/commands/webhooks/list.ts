@@ -4,7 +4,7 @@ import { allPages } from '../../client/http/pages.ts'
 import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { anySchedule } from '../../core/webhooks/webhook.ts'
 
-/** `schedule nightly, by ann`; null: none. */
+/** `schedule nightly, by ann`; null for none. */
 function filtersOf({ schedule, script, createdBy }: Webhook): string | null {
   const filters = { schedule: schedule === anySchedule ? 'any' : schedule, script, by: createdBy }
   const said = Object.entries(filters).flatMap(([name, value]) => (value ? [`${name} ${value}`] : []))

@@ -40,7 +40,7 @@ test('A02 rsm server confirm-restore without a server lets what waits start with
   const { server, waits, runs, pending, sent } = await restored(t)
   const confirmed = await rsm(t, server, 'confirm-restore')
   t.is(confirmed.exit, 0, confirmed.stderr)
-  t.is(confirmed.stdout, 'going on with 1 execution of 1 task\n')
+  t.is(confirmed.stdout, 'continuing with 1 execution of 1 task\n')
   t.regex((await rsm(t, server, 'confirm-restore')).stderr, /nothing is held/)
   await server.restart()
   t.is((await server.data('GET', '/api/server/status')).restore, null)

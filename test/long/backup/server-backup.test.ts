@@ -242,7 +242,7 @@ test('damaged output is in the backup as it is, a damaged script version is not,
   t.regex(made.stderr, new RegExp(`warning: script ${id}: .*1.json is not JSON; the backup omits it\n`))
   const back = await rsm('restore', at('b.tar.gz'), '--data-dir', at('restored'))
   t.is(back.exit, 0)
-  t.regex(back.stderr, /it was damaged when the backup was made/)
+  t.regex(back.stderr, /already damaged when the backup was made/)
   t.is(
     await readFile(at(join('restored', 'tasks', taskId, 'output.log')), 'latin1'),
     log.replace('hello', 'hallo'),
@@ -258,7 +258,7 @@ test('damaged output is in the backup as it is, a damaged script version is not,
   t.false(existsSync(at('c.tar.gz')))
   const compacted = await rsm('compact', '--data-dir', server.dataDir)
   t.is(compacted.exit, 0, compacted.stderr)
-  t.regex(compacted.stdout, /^the store had [\d.]+ k?B and has [\d.]+ k?B now\n$/)
+  t.regex(compacted.stdout, /^compacted the store: [\d.]+ k?B before, [\d.]+ k?B now\n$/)
   t.is((await rsm('backup', at('c.tar.gz'), '--data-dir', server.dataDir)).exit, 0)
 })
 
@@ -309,6 +309,6 @@ test('keys are sealed: a short or wrong passphrase is refused, and nothing is th
   t.is(without.exit, 0)
   t.regex(
     without.stderr,
-    /the keys are not there: .*\(they are in the backup: rsm server restore .* --keys-only /,
+    /the keys are missing: .*\(they are in the backup: rsm server restore .* --keys-only /,
   )
 })

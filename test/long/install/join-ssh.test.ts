@@ -43,7 +43,7 @@ async function startWorld(t: ExecutionContext) {
 
 /** What it prints of hosts that have no systemd, with the line that is to be run on them. */
 const unmanaged =
-  /the host says: "the agent is installed, but was not started"\n +the host advises:\n +> no systemd runs on this host\. .*:\n +> (set -a; .*)\n/
+  /the host says: "the agent is installed, but was not started"\n +the host advises:\n +> this host has no systemd\. .*:\n +> (set -a; .*)\n/
 
 whereFit(
   'hosts that join over ssh are JOINED when they can be used: one plain, one behind a jump, one that needs sudo',

@@ -111,7 +111,7 @@ test('rsm server upgrade puts another version in place under a running script, w
   t.is(exit, 0, stderr)
   const done = JSON.parse(stdout)
   t.like(done, { from: '0.1.0', to: '0.2.0', executable: target, former: `${target}.former` })
-  t.regex(stderr, /^rsm: no release key vouches for the file$/m)
+  t.regex(stderr, /^rsm: the signature of the file was not verified$/m)
   const after = await statusOf(dataDir)
   t.like(after, { version: '0.2.0', ready: true })
   t.not(after.pid, pid)

@@ -13,9 +13,9 @@ import { buildOf } from '../../../core/release.ts'
 export default class ServerReleasesAdd extends LocalCommand {
   static override summary = 'Offer an executable of rsm to hosts'
   static override description =
-    'A server that is one executable offers itself. For hosts of another architecture, or if the server runs ' +
-    'from an npm package, add the executable of the release; it replaces the one of that name. With the ' +
-    'signature of the release (FILE.sig) beside it, rsm hosts upgrade can upgrade hosts to its version. Run it ' +
+    'A server that runs from a single executable offers that. For hosts of another architecture, or if the ' +
+    'server runs from an npm package, add the executable of the release; it replaces one of the same name. With ' +
+    'the release signature (FILE.sig) beside it, `rsm hosts upgrade` can upgrade hosts to its version. Run it ' +
     "on the server's machine, as its user or root; it needs no token."
   static override examples = [
     '$ rsm server releases add packages/rsm-linux-arm64',
@@ -33,19 +33,19 @@ export default class ServerReleasesAdd extends LocalCommand {
     const { args, flags } = await this.parse(ServerReleasesAdd)
     const name = flags.name ?? basename(args.file)
     if (buildOf(name) === null)
-      throw new RsmError('usage', `${name} is not the name of an executable that hosts take`, {
-        hint: 'add --name rsm-linux-x64 or --name rsm-linux-arm64, with .xz where it is compressed',
+      throw new RsmError('usage', `invalid name of an executable: ${name}`, {
+        hint: 'add --name rsm-linux-x64 or --name rsm-linux-arm64, with .xz if it is compressed',
       })
     const directory = dataDirectory('server', flags['data-dir'])
-    // Before 120 MB are copied: whether anybody is there.
+    // Check that a server is running before copying 120 MB.
     await control(directory, 'releases-list', {})
     const beside = `${args.file}.sig`
     const signature = existsSync(beside) ? readNamedFile(beside, 'the signature of the release') : null
     const added = await withIncoming(directory, args.file, (incoming) =>
       control(directory, 'releases-add', { incoming, name, ...(signature !== null && { signature }) }),
     )
-    this.done(`the server hands out ${added.name} now, sha256 ${added.sha256}`)
-    if (added.version !== null) this.done(`hosts may be upgraded to ${added.version}: rsm hosts upgrade`)
+    this.done(`the server now offers ${added.name}, sha256 ${added.sha256}`)
+    if (added.version !== null) this.done(`hosts can be upgraded to ${added.version}: rsm hosts upgrade`)
     return added
   }
 }

@@ -25,7 +25,7 @@ export default class ServerReleasesRemove extends LocalCommand {
     const removed = await control(dataDirectory('server', flags['data-dir']), 'releases-remove', {
       name: args.name,
     })
-    this.done(`the server hands out ${removed.name} no longer`)
+    this.done(`the server no longer offers ${removed.name}`)
     return removed
   }
 }

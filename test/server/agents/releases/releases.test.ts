@@ -193,7 +193,7 @@ test('rsm server releases adds, lists and removes; what is no executable of rsm 
     t.regex(refused.stderr, message)
   }
   t.deepEqual(await readdir(join(server.dataDir, 'releases')), [])
-  t.is((await rsm('add', x64)).stdout, `the server hands out rsm-linux-x64 now, sha256 ${sha256(elf(62))}\n`)
+  t.is((await rsm('add', x64)).stdout, `the server now offers rsm-linux-x64, sha256 ${sha256(elf(62))}\n`)
   const listed = JSON.parse((await rsm('list', '--json')).stdout) as { releases: object[] }
   t.like(listed.releases[0], { name: 'rsm-linux-x64', size: 64, sha256: sha256(elf(62)) })
   t.regex((await rsm('list')).stdout, /^NAME +SIZE +ADDED +VERSION +SIGNED +SHA256\nrsm-linux-x64 .* - +no /)

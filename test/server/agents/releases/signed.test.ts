@@ -81,7 +81,7 @@ test('a server whose build holds the release key takes only signatures by it; th
   t.deepEqual(await readdir(join(dataDir, 'releases')), [])
   const added = await add(signedBy(key, '0.2.0', bytes))
   t.is(added.exit, 0, added.stderr)
-  t.regex(added.stdout, /hands out [^]*hosts may be upgraded to 0\.2\.0: rsm hosts upgrade\n$/)
+  t.regex(added.stdout, /now offers [^]*hosts can be upgraded to 0\.2\.0: rsm hosts upgrade\n$/)
   const list = await runRsm(['server', 'releases', 'list'], env)
   t.regex(
     list.stdout,

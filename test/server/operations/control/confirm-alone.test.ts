@@ -17,7 +17,7 @@ test('A03 rsm server confirm-clock without a server confirms the clock for the n
   t.is(confirmed.exit, 0, confirmed.stderr)
   t.is(Math.round(JSON.parse(confirmed.stdout).doubt.aheadSeconds / day), 40)
   const again = await rsm(t, server, 'confirm-clock')
-  t.regex(again.stdout, /; it was not doubted$/m)
+  t.regex(again.stdout, /; it needed no confirmation$/m)
 })
 
 test('where there is no data directory, neither is confirmed', async (t) => {

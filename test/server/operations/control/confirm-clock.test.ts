@@ -47,7 +47,7 @@ test('A03 a clock that nobody doubts may be confirmed', async (t) => {
     cleanEnv(temporaryDirectory(t)),
   )
   t.is(rsm.exit, 0)
-  t.regex(rsm.stdout, /; it was not doubted$/m)
+  t.regex(rsm.stdout, /; it needed no confirmation$/m)
 })
 
 for (const written of ['presence.json', 'audit/audit.log', 'store/journal', null])
