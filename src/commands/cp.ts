@@ -12,7 +12,7 @@ export default class Cp extends BaseCommand {
   static override description =
     `A path on hosts is written SELECTOR:/PATH, or :/PATH with -w, -g, -t or -a; %h in it is the name of the host, %% a percent sign.
 To hosts: a path that ends in / is a directory. Programs that read the file see the old content or the new one, never a mix. A host whose file already has that content, owner and permissions is skipped. With -r a directory becomes the path, or goes into it if the path ends in / and the directory's name does not. Several sources go into the path. The source - is stdin.
-From hosts: into DIR/HOST/NAME; a file of one host also into a file.
+From hosts: writes DIR/HOST/NAME; a file from one host can also become a file of another name.
 Exit codes are those of exec.`
   static override examples = [
     "$ rsm cp app.conf 'web[1-3]:/etc/app/'",

@@ -55,7 +55,7 @@ export default class Logs extends BaseCommand {
   static override flags = {
     follow: boolean({ char: 'f', description: 'follow until the task has ended' }),
     after: integer({ min: 0, helpValue: 'ID', description: 'only entries after this one' }),
-    host: string({ char: 'w', helpValue: 'HOST', description: 'only of this host' }),
+    host: string({ char: 'w', helpValue: 'HOST', description: 'only output of this host' }),
     stream: string({ options: ['stdout', 'stderr'], description: 'only this stream' }),
     tail: integer({
       min: 0,

@@ -49,7 +49,7 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   )
   t.regex(
     out[2] ?? '',
-    /^6 rsm: context production is http:\/\/127.*already\n.*rsm context remove production/,
+    /^6 rsm: context production is already http:\/\/127.*\n.*rsm context remove production/,
   )
   t.regex(out[3] ?? '', /^2 rsm: .*exclude each other/)
   t.regex(out[4] ?? '', /production +http:\/\/127\S+ +ci\n\* +staging +http:\/\/localhost\S+ +ci\n/)

@@ -175,7 +175,7 @@ test('a schedule that could not be meant is refused before the server is asked, 
   const rsm = commandLine(t, server)
   const add = (...words: string[]) => rsm(['schedules', 'add', 'nightly', '-w', 'web1', ...words])
   for (const [words, exit, said] of [
-    [['--script', 'hello'], 2, /when\? give --cron, --every or --at/],
+    [['--script', 'hello'], 2, /no times given: add --cron, --every or --at/],
     [['--every', '5m'], 2, /nothing to run/],
     [['--every', '5m', '--'], 2, /nothing to run/],
     [

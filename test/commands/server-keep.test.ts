@@ -135,7 +135,7 @@ test('rsm server status and log-level are for a server that runs', async (t) => 
   t.is(status.exit, 0, status.stderr)
   t.regex(status.stdout, new RegExp(`^pid +${process.pid}$`, 'm'))
   t.regex(status.stdout, /^hosts +1$/m)
-  t.regex(status.stdout, /^writes +are taken$/m)
+  t.regex(status.stdout, /^writes +accepted$/m)
   t.like(JSON.parse((await rsm('status', ['--json'])).stdout), {
     hosts: 1,
     runningTasks: 0,

@@ -22,12 +22,15 @@ async function saidOf(t: ExecutionContext, ready: object, status = 503): Promise
 test('server status over the network shows name, reason and lease of a server without its store', async (t) => {
   t.regex(
     await saidOf(t, { message, data: { status: 'DOWN', reasons, server: standing } }),
-    /^rsm: server a takes no work: PostgreSQL cannot be reached \(lease: 4\.2 s\)\n {5}for more, run rsm server status --data-dir DIR on its machine\n/,
+    /^rsm: server a does not accept work: PostgreSQL cannot be reached \(lease: 4\.2 s\)\n {5}for more, run rsm server status --data-dir DIR on its machine\n/,
   )
 })
 
 test('server status over the network says what an older server says, and the fault itself where it is ready again', async (t) => {
-  t.regex(await saidOf(t, { message }), /^rsm: the server takes no work: The server takes no work just now/)
+  t.regex(
+    await saidOf(t, { message }),
+    /^rsm: the server does not accept work: The server takes no work just now/,
+  )
   t.regex(
     await saidOf(t, { message: 'OK', data: { status: 'UP', server: standing } }, 200),
     /^rsm: the store cannot be reached just now/,

@@ -66,9 +66,7 @@ export function globalFlags<F extends FlagShape>(commands: Readonly<Record<strin
   return Object.fromEntries(all.filter(([, flag]) => flag.helpGroup === 'GLOBAL'))
 }
 
-/**
- * Splits off leading global flags. `names`: the flags found; `pending`: a last flag whose value is missing.
- */
+/** Splits off leading global flags. `names`: the flags found; `pending`: a last flag whose value is missing. */
 export function splitGlobals<F extends FlagShape>(flags: Flags<F>, argv: readonly string[]) {
   const names: string[] = []
   let pending: F | undefined

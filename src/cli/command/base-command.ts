@@ -157,7 +157,7 @@ export abstract class BaseCommand extends Command {
   // oclif's version loads the whole configuration to warn about deprecated aliases; we have none.
   override async init(): Promise<void> {}
 
-  /** Explains an error caused by something that rsm sent unasked. */
+  /** Explains an error that an older server may have caused. */
   protected async blamed(error: Error): Promise<Error> {
     // Other errors cannot come from an older server, so skip loading the module.
     const isReported: ErrorCode[] = ['invalid', 'not_found', 'method_not_allowed']

@@ -10,7 +10,6 @@ interface ManifestCommand {
   readonly relativePath: readonly string[]
 }
 
-/** The part of oclif.manifest.json that is needed to find a command. */
 export interface Manifest {
   readonly commands: Record<string, ManifestCommand>
 }
@@ -35,7 +34,6 @@ function verbsOf(manifest: Manifest, topic: string): string[] {
 
 const usage = (message: string, hint = 'rsm --help') => new RsmError('usage', message, { hint })
 
-/** For an option before the command that is not a global flag. */
 function misplacedOption(option: string, globals: readonly string[]): RsmError {
   const known = ['--version', '--help', ...globals.map((name) => `--${name}`)]
   const meant = /^-[vV]$/.test(option) ? '--version' : nearest(option.replace(/=.*$/s, ''), known)
@@ -44,7 +42,6 @@ function misplacedOption(option: string, globals: readonly string[]): RsmError {
     : usage(`unknown option: ${option} (did you mean rsm ${meant}?)`)
 }
 
-/** For a global flag before a command that lacks it. */
 function refusedGlobal(name: string, { words, command }: { words: string[]; command: ManifestCommand }) {
   const typed = words.join(' ')
   return Object.hasOwn(command.flags, name)

@@ -18,7 +18,6 @@ export function defaultDataDirectory(name: 'server' | 'agent'): string {
   return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
 }
 
-/** `--data-dir` of commands for a server on this machine. */
 export const serverDirectoryFlag = string({
   env: 'RSM_DATA_DIR',
   helpValue: 'DIR',

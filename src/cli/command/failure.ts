@@ -136,7 +136,6 @@ export function unwritable(error: NodeJS.ErrnoException): RsmError {
   return new RsmError('unavailable', message)
 }
 
-/** Indents of hints and of continuation lines. */
 const hintIndent = ' '.repeat(5)
 const furtherIndent = ' '.repeat(7)
 /** Narrower terminals wrap lines no worse than we would. */

@@ -30,7 +30,6 @@ export function sayCount(
     command.notice(`${content.length} of ${totalElements} ${noun} shown (--limit)`)
 }
 
-/** Prints a list and returns it as the command's data. */
 export async function showList<Row>(
   command: BaseCommand,
   page: Listed<Row>,

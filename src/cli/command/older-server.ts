@@ -21,10 +21,7 @@ function unknownTo(error: RsmError): string | null {
   return unknownFields(error).join(', ') || null
 }
 
-/**
- * Explains an error about a path, field or group that a command always sends: the server is probably older, so its version is
- * requested. Returns other errors unchanged.
- */
+/** Explains an error about an unknown path, field or group if the server is older. Returns other errors unchanged. */
 export async function blameOlderServer(
   error: RsmError,
   version: string,

@@ -48,7 +48,6 @@ const choosing = {
 
 const isChoosing = (word: string): word is keyof typeof choosing => Object.hasOwn(choosing, word)
 
-/** The command line's flags that choose a server. */
 function readChoice(words: readonly string[]): ServerChoice {
   const choice: Partial<Record<keyof ServerChoice, string>> = {}
   for (const [at, word] of words.entries()) {
@@ -75,7 +74,6 @@ function topics(): (id: string) => string {
   return (id) => oclif.topics[id]?.description ?? ''
 }
 
-/** Names of the server that the command line chooses. */
 function namesFor(words: readonly string[]): Lookup {
   let names: Lookup | undefined
   return async (listed) => {

@@ -269,7 +269,6 @@ const under = (groups: readonly Named[], start: string): Named[] =>
     name.toLowerCase().startsWith(start) ? [{ name: name.slice(start.length), about }] : [],
   )
 
-/** Offers that start with the typed text, ignoring case. */
 function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
   const typed = current.slice(lead.length).toLowerCase()
   const candidates: Candidate[] = []

@@ -10,7 +10,6 @@ const life = 10_000
 const mostAge = 600_000
 const mostBytes = 8 * 1024 * 1024
 
-/** A name with a short description. */
 export interface Named {
   readonly name: string
   readonly about: string

@@ -15,7 +15,6 @@ export type Wanted =
 
 const nothing: Wanted = { is: 'nothing' }
 
-/** Whether the words are an incomplete command name. */
 function isTopic(manifest: Manifest, words: readonly string[]): boolean {
   if (words.length === 0) return true
   const start = `${words.join(':')}:`

@@ -24,7 +24,6 @@ export const auditFlags = {
   until: string({ helpValue: 'TIME', description: 'only entries until this time, in the same forms' }),
 }
 
-/** The point in time of `2h` (ago) or of a date. */
 function momentOf(option: string, text: string, utc: boolean): string {
   if (/^\d{4}-/.test(text)) return parseTime(option, text, utc)
   return new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()

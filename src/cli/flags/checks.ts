@@ -12,7 +12,6 @@ function oneOf(values: readonly string[], text: string, option: string): string 
   throw new Misuse(`${option}${text} is not one of: ${values.join(', ')}${meant}`)
 }
 
-/** Applies `change` to each flag or argument. */
 export function mapEach<F extends object>(
   declared: F,
   change: (each: F[keyof F], name: string) => unknown,

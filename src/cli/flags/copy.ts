@@ -57,7 +57,6 @@ export const copyFlags = {
 
 export type CopyFlags = FlagsOf<typeof copyFlags>
 
-/** Flags about the content and permissions of a copy. */
 export type CopyHow = Pick<
   CopyFlags,
   'recursive' | 'follow' | 'mode' | 'owner' | 'backup' | 'dry-run' | 'diff' | 'secret'

@@ -3,7 +3,6 @@ import { integer, repeated } from './checks.ts'
 
 const ssh = { helpGroup: 'SSH' } as const
 
-/** Help of arguments that take one or more hosts. */
 export const hostsDescription = "hosts, like web1, 'web[1-3]' or @id:17"
 
 /** Accepts `-w` where hosts are arguments, because other commands take it. */

@@ -86,7 +86,6 @@ export const executionFlags = {
   }),
 }
 
-/** Options for running a task and showing its output (contract §9). */
 export const runFlags = {
   ...startFlags,
   ...executionFlags,

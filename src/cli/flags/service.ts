@@ -3,7 +3,6 @@ import type { FlagInput } from '@oclif/core/interfaces'
 import { integer } from './checks.ts'
 import { type Variables, withVariables } from './environment.ts'
 
-/** Flags of `install`, for server and agent. */
 export const installFlags = {
   prefix: string({
     helpValue: 'DIR',
@@ -14,7 +13,6 @@ export const installFlags = {
   yes: boolean({ char: 'y', description: 'change settings of an earlier installation without asking' }),
 }
 
-/** Flags of `uninstall`, for server and agent. */
 export const uninstallFlags = {
   'keep-data': boolean({ exclusive: ['remove-data'], description: 'keep its data directory (default)' }),
   'remove-data': boolean({ description: 'remove its data directory too' }),

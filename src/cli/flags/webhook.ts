@@ -33,7 +33,7 @@ export const webhookFlags = {
   }),
   'secret-file': string({
     helpValue: 'FILE',
-    description: 'file with the signing secret (default: made by the server)',
+    description: 'file with the signing secret (default: generated)',
   }),
 }
 

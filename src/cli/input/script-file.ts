@@ -53,7 +53,7 @@ export function nameOfFile(path: string): string {
   return ending.toLowerCase() in extensions ? name.slice(0, -ending.length) : name
 }
 
-/** A name for a file with this script's text, by whose ending editors know the language. */
+/** File name for a script's text, with the extension by which editors recognize the language. */
 export function fileNameOf({ name, type }: { readonly name: string; readonly type: ScriptType }): string {
   const [ending = ''] = Object.entries(extensions).find(([, each]) => each === type) ?? []
   return `${name.replace(/[^A-Za-z0-9_-]+/g, '_')}${ending}`

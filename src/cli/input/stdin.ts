@@ -18,7 +18,6 @@ const countPatience = 1_000
 export interface StdinReader {
   (what: string): Promise<string>
   readonly isTaken: boolean
-  /** Raw bytes, as a stream. */
   bytes(what: string): Readable
 }
 

@@ -14,7 +14,6 @@ import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
 import { matchesNone, unknownName } from '../../core/text/nearest.ts'
 
-/** The part of a service that finds records by name. */
 interface Listed<T> {
   list(query: NamedQuery): Promise<Page<T>>
   get?(id: number): Promise<T>

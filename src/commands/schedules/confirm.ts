@@ -5,7 +5,7 @@ import { findSchedule } from '../../cli/names/names.ts'
 export default class SchedulesConfirm extends BaseCommand {
   static override summary = 'Confirm the changed scripts of a schedule with secrets'
   static override description =
-    'Requires the owner or an ADMIN. If another user changes a stored script, runs with secrets fail until then. ' +
+    'Requires the owner or an ADMIN. If another user changes a stored script, runs with secrets fail until it is confirmed. ' +
     'Review the change first: rsm scripts versions.'
   static override examples = ['$ rsm schedules confirm nightly']
   static override args = { schedule: needed('name of the schedule') }

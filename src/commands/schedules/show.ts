@@ -13,7 +13,7 @@ import { durationText } from '../../core/text/duration.ts'
 /** Number of slots shown; `rsm api` prints the whole history. */
 const shownSlots = 10
 
-/** Fields of the file that it copies or passes as stdin. Only its owner and an ADMIN can look up that file. */
+/** Fields of the file that it copies or passes as stdin. Only the owner of the file can look it up. */
 async function filesOf(
   client: Client,
   { copy, stdin, limitRate }: Schedule,

@@ -6,7 +6,7 @@ import { showBytes } from '../../cli/text/amounts.ts'
 export default class ServerCompact extends LocalCommand {
   static override summary = 'Compact the store in the data directory of a server'
   static override description =
-    'Replaces the journal of changes by a new snapshot, so that the next start is faster. A server does this ' +
+    'Replaces the journal of changes with a new snapshot, so that the next start is faster. A server does this ' +
     'automatically when the journal has grown. The previous snapshot and journal stay on disk until the next ' +
     'compaction. A running server writes the snapshot from memory, which repairs a store that is damaged on ' +
     "disk. Run it on the server's machine, as its user or root; it needs no token. It also works without a " +

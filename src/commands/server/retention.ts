@@ -37,7 +37,7 @@ export default class ServerRetention extends LocalCommand {
   static override description =
     'A server does this automatically every hour. This command shows what is due and asks before it deletes ' +
     "it. Run it on the server's machine, as its user or root; it needs no token. A running server uses its own " +
-    'settings; without one, the flags below and their defaults apply.'
+    'settings; without one, the flags of this command apply.'
   static override examples = [
     '$ rsm server retention --dry-run',
     '$ rsm server retention --yes --data-dir /var/lib/rsm/server',

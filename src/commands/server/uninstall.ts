@@ -45,8 +45,8 @@ export async function uninstall(command: BaseCommand, service: Service, flags: U
 export default class ServerUninstall extends LocalCommand {
   static override summary = 'Stop the server of this machine and remove its installation'
   static override description =
-    'Keeps the data (users, hosts, tasks, keys, audit log) unless you add --remove-data, and the user rsm, which userdel ' +
-    'rsm removes. Removes nothing while a server runs that systemd does not stop, e.g. one started by hand. If a package ' +
+    'Keeps the data (users, hosts, tasks, keys, audit log) unless you add --remove-data. Keeps the user rsm; userdel rsm ' +
+    'removes it. Removes nothing while a server runs that systemd does not stop, e.g. one started by hand. If a package ' +
     'installed rsm, remove it with the package manager.'
   static override examples = ['$ rsm server uninstall --yes', '$ rsm server uninstall --remove-data']
   static override flags = { ...uninstallFlags }

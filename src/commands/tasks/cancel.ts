@@ -7,7 +7,7 @@ import type { Client } from '../../client/client.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 
 export default class TasksCancel extends BaseCommand {
-  static override summary = 'Cancel tasks: queued hosts never start, running ones end'
+  static override summary = 'Cancel tasks: pending hosts never start, running ones are stopped'
   static override examples = ['$ rsm tasks cancel TASK', '$ rsm tasks cancel latest --yes']
   static override args = { task: oneOrMore(tasksDescription) }
   static override flags = {

@@ -28,9 +28,9 @@ export default class TasksList extends BaseCommand {
       description: 'only in this state',
     }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only tasks that ran on this host' }),
-    cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
+    cluster: string({ char: 'g', helpValue: 'NAME', description: 'only tasks of this cluster' }),
     script: string({ helpValue: 'NAME', description: 'only tasks of this stored script' }),
-    schedule: string({ helpValue: 'NAME', description: 'only of this schedule' }),
+    schedule: string({ helpValue: 'NAME', description: 'only tasks of this schedule' }),
     'created-by': string({
       aliases: ['by'],
       helpValue: 'USER',

@@ -9,7 +9,7 @@ import { RsmError } from '../../core/errors.ts'
 export default class WebhooksAdd extends BaseCommand {
   static override summary = 'Send events to a URL (for administrators)'
   static override description =
-    'Prints the secret on stdout, if the server made it. The receiver uses it to verify the signature.'
+    'Prints the secret on stdout, if the server generated it. The receiver uses it to verify signatures.'
   static override examples = [
     "$ rsm webhooks add 'on call' https://alerts.example.org/rsm --event task.failed,host.offline",
     "$ rsm webhooks add nightly https://alerts.example.org/rsm --event task.failed --schedule '*'",

@@ -10,7 +10,7 @@ import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 export default class WebhooksEdit extends BaseCommand {
   static override summary = 'Change a webhook (for administrators)'
   static override description =
-    "Prints a new secret on stdout, if the server made it. '' removes a selector or a filter."
+    "Prints a new secret on stdout, if the server generated it. '' removes a selector or a filter."
   static override examples = [
     "$ rsm webhooks edit 'on call' --event task.failed",
     "$ rsm webhooks edit 'on call' --schedule nightly",
@@ -26,7 +26,7 @@ export default class WebhooksEdit extends BaseCommand {
     disable: boolean({ exclusive: ['enable'], description: 'stop sending to it' }),
     'new-secret': boolean({
       exclusive: ['secret-file'],
-      description: 'make a new secret; the old one becomes invalid',
+      description: 'generate a new secret; the old one becomes invalid',
     }),
   }
 

@@ -77,7 +77,7 @@ test('a backup under eight writers has every write that was acknowledged before 
 
   const back = await rsm('restore', at('b.tar.gz'), '--data-dir', at('restored'), ...keys)
   t.is(back.exit, 0, back.stderr)
-  t.notRegex(back.stderr, /keys are not there/)
+  t.notRegex(back.stderr, /keys are missing/)
   const restored = await startRestored(t, at('restored'))
   for (const id of before.scripts) t.is((await restored.api('GET', `/api/scripts/${id}`)).status, 200)
   for (const [id, lines] of output) {

@@ -177,7 +177,7 @@ test('rsm server releases adds, lists and removes; what is no executable of rsm 
   t.regex((await rsm('list')).stdout, /^no executables: rsm server releases add/)
   const x64 = await file('rsm-linux-x64', elf(62))
   const cases: [string[], number, RegExp][] = [
-    [[await file('rsm', elf(62))], 2, /rsm is not the name of an executable[^]*--name rsm-linux-x64/],
+    [[await file('rsm', elf(62))], 2, /invalid name of an executable: rsm\n[^]*--name rsm-linux-x64/],
     [
       [await file('rsm-linux-arm64', elf(62))],
       2,
