@@ -52,7 +52,6 @@ type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
 
 type Values = Record<string, unknown>
 
-/** Keeps styles only on a terminal. */
 const clean = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
@@ -60,7 +59,6 @@ export abstract class BaseCommand extends Command {
   static override baseFlags = globalFlags
 
   globals: GlobalFlags = { json: false, quiet: false, utc: false }
-  /** Flags whose values came from environment variables. */
   protected readonly variables: Variables = new Map()
 
   protected override async parse<F extends Values, B extends Values, A extends Values>(

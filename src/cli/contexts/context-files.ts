@@ -18,7 +18,6 @@ interface StoredToken {
   readonly token: string
 }
 
-/** Invalid value at `where` in a file. */
 class Misshapen extends Error {
   constructor(where: string, expected: string) {
     super(`${where} is not ${expected}`)

@@ -44,7 +44,6 @@ export function wholeNumber(what: string, text: string, { min, max }: Range): nu
   throw new Misuse(`${what} takes a whole number${bound}, not ${text || 'nothing'}`)
 }
 
-/** A flag that takes a whole number, within `min` and `max`. */
 export const integer: typeof oclifInteger = custom<number, Range>({
   parse: async (text, _, options) => wholeNumber(`--${options.name}`, text, options),
 })

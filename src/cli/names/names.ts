@@ -171,11 +171,9 @@ export async function selectHosts(
   return (await allPages((query) => hosts.select({ target }, query), {})).content
 }
 
-/** Whether the error says that a target has no hosts. */
 export const isEmptyTarget = (error: unknown): error is RsmError =>
   error instanceof RsmError && error.code === 'not_found' && error.message.startsWith(matchesNone)
 
-/** Whether the words are one host name or `@id:17`. */
 export function namesOneHost(words: readonly string[]): boolean {
   return words.length === 1 && /^(?:[\w.-]+|@id:\d+)$/.test(words[0] ?? '')
 }
@@ -204,6 +202,5 @@ export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wante
   return wanted
 }
 
-/** Help of arguments for tasks; `id-parts.ts` resolves them. */
 export const taskDescription = 'task id, its first or last 6 characters, or latest'
 export const tasksDescription = 'task ids, their first or last 6 characters, or latest'

@@ -8,7 +8,6 @@ import { showBytes } from '../../cli/text/amounts.ts'
 import { writeWholeFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
 
-/** Help of an argument that `findTerminalId` resolves. */
 const recordingDescription = 'session id, its first or last 6 characters, or latest'
 
 export default class RecordingsExport extends BaseCommand {

@@ -31,7 +31,6 @@ import ServerStart from './start.ts'
 
 /** Timeout for the server to answer, in milliseconds. */
 const upWithin = 60_000
-/** User of the systemd unit. */
 const account = 'rsm'
 const passwordVariable = 'RSM_ADMIN_PASSWORD'
 

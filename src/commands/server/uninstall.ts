@@ -8,7 +8,6 @@ import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
 import { findSystemd } from '../../install/systemd.ts'
 
-/** User of the server's systemd unit. */
 const account = 'rsm'
 
 interface UninstallFlags {
@@ -17,7 +16,6 @@ interface UninstallFlags {
   readonly yes: boolean
 }
 
-/** Uninstalls a service and reports what stays. */
 export async function uninstall(command: BaseCommand, service: Service, flags: UninstallFlags) {
   const found = findInstalled(service, flags['remove-data'])
   const { paths, dataDir } = found
