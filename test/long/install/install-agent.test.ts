@@ -143,7 +143,7 @@ whereFit(
     }
     const errors = await errorsOf(['-a'])
     for (const [name, said] of Object.entries({
-      web1: /^255 127\.0\.0\.1:\d+ does not take the stored password of deploy$/,
+      web1: /^255 127\.0\.0\.1:\d+ rejected the stored password of deploy$/,
       web2: /^255 host key changed: SHA256:A{43} is pinned, and SHA256:\S{43} was shown; nothing was sent\./,
       web3: /^1 deploy is not root here: add --sudo/,
       refusing: /^255 127\.0\.0\.1:1 refuses connections: does sshd run there\?$/,
@@ -164,7 +164,7 @@ whereFit(
     )
     // A password that is not that of sudo: its login is by key.
     await rsm(['hosts', 'edit', 'web3', '--private-key', hosts.key, '--password-stdin'], 'another password')
-    t.is((await errorsOf(['web3', '--sudo']))['web3'], '1 sudo does not take the stored password')
+    t.is((await errorsOf(['web3', '--sudo']))['web3'], '1 sudo rejected the stored password')
     await handOut({ dataDir }, executable, executableName)
     await rsm(['hosts', 'edit', 'web3', '--private-key', hosts.key, '--password-stdin'], deployPassword)
     t.regex(
@@ -253,14 +253,14 @@ whereFit(
     t.is((await rsm([...edit, String(web2.port)])).exit, 0)
     t.is(
       await errorOf('web1'),
-      `FAILED 127.0.0.1:${web2.port} is not web1: the agent there is that of web2 (@id:2). ` +
-        'Mend the address: rsm hosts edit web1 --ip ADDRESS',
+      `FAILED 127.0.0.1:${web2.port} is not web1: its agent belongs to web2 (@id:2). ` +
+        'Fix the address: rsm hosts edit web1 --ip ADDRESS',
     )
     t.is((await rsm([...edit, String(web1.port)])).exit, 0)
     // Installers that bring no agent, while the former one of the host is linked.
     const linked = { hostId: 1, hostname: 'web1', agentId: 'agt-other' }
     for (const [says, error] of [
-      ['', `rsm agent install on 127.0.0.1:${web1.port} does not say whose agent is linked`],
+      ['', `rsm agent install on 127.0.0.1:${web1.port} does not report which agent is linked`],
       [
         JSON.stringify({ linked }),
         `the agent on 127.0.0.1:${web1.port} is not the one that web1 has now; install it again`,

@@ -78,7 +78,7 @@ test('a port that takes the connection and says nothing is given up in time', as
   })
   const port = await listen(t, server)
   await t.throwsAsync(login(t, port, short), {
-    message: `127.0.0.1:${port} did not let us in within 0.3 s`,
+    message: `login to 127.0.0.1:${port} timed out after 0.3 s`,
   })
 })
 
@@ -98,7 +98,7 @@ test('the time to be let in is one for all kinds of host keys that are tried', a
   const { signal } = new AbortController()
   const judge = async () => 'host key changed'
   await t.throwsAsync(connect({ access: access(port), judge, within: 2000, signal }), {
-    message: /did not let us in within 2 s$/,
+    message: /timed out after 2 s$/,
   })
   t.true(connections > 1, String(connections))
 })
@@ -110,7 +110,7 @@ test('a host that lets us in and starts nothing is given up in time', async (t) 
   })
   const connection = await login(t, port, long)
   await t.throwsAsync(begin(connection, { ...generous, start: short }), {
-    message: `127.0.0.1:${port} let us in, but started no command within 0.3 s`,
+    message: `127.0.0.1:${port} accepted the login but started no command within 0.3 s`,
   })
 })
 

@@ -5,13 +5,13 @@ import type { Channel } from '../../../ssh/conversation.ts'
 import type { Keys } from '../../storage/ports/keys.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
 
-/** Characters of a message of the library, which may quote the host. */
+/** Characters of a library message, which may quote the host. */
 const longestMessage = 300
-/** Milliseconds between two signs of life, and how many may stay without an answer. */
+/** Milliseconds between keepalives, and how many may stay unanswered. */
 const signEvery = 15_000
 const mostMissed = 4
 
-/** The kinds of host keys, by what signs with them: a host has one of each, and the pinned one may be of any. */
+/** Kinds of host keys, by signature algorithm: a host has one key of each kind, and any of them may be pinned. */
 const kinds = [
   ['ssh-ed25519'],
   ['ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'],
@@ -19,38 +19,33 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]
 
-/** A host that has let us in. */
 export interface Connection {
-  /** Runs a line in the login shell there, without a terminal; nothing is forwarded. Errors: InstallFault, after `within` milliseconds too. */
+  /** Runs a line in the login shell, without a terminal. Errors: InstallFault, also after `within` milliseconds. */
   run(line: string, within: number): Promise<Channel>
   close(): void
 }
 
-/** Judges the key that a host shows, before anything of ours is sent; answers why it is not the one, or null. */
+/** Judges the host key before anything is sent; resolves to the reason for a refusal, or null. */
 type JudgeKey = (key: string) => Promise<string | null>
 
-/** How to log in to a host. */
 export interface Access {
   readonly ip: string
   readonly port: number
   readonly username: string
   readonly login: { readonly password: string } | { readonly privateKey: string }
-  /** The stored password, whatever the login is: sudo may ask for it. */
+  /** The stored password, for any kind of login: sudo may ask for it. */
   readonly password: string | null
 }
 
 interface Attempt {
   readonly access: Access
   readonly judge: JudgeKey
-  /** Milliseconds until it has let us in, whatever it is asked for until then. */
+  /** Milliseconds for the login, over all attempts. */
   readonly within: number
   readonly signal: AbortSignal
 }
 
-/**
- * Logs in to a host with its stored credentials. One whose key is not the judged one is asked for its keys of other kinds: the
- * pinned one may be of any. Errors: InstallFault.
- */
+/** Logs in with stored credentials, trying all kinds of host keys until the pinned one fits. Errors: InstallFault. */
 export async function connect(one: Attempt): Promise<Connection> {
   const { access, within, signal } = one
   const place = `${access.ip}:${access.port}`
@@ -65,22 +60,23 @@ export async function connect(one: Attempt): Promise<Connection> {
   }
   if ('refused' in outcome) throw new InstallFault('refused' in first ? first.refused : outcome.refused)
   if ('error' in outcome && late.aborted)
-    throw new InstallFault(`${place} did not let us in within ${within / 1000} s`)
+    throw new InstallFault(`login to ${place} timed out after ${within / 1000} s`)
   if ('error' in outcome) throw explained(outcome.error, access)
   const { client } = outcome
-  // How its channels end says all.
+  // Ignored, because errors also end its channels.
   client.on('error', () => undefined)
   const close = () => void client.destroy()
   return {
     run: (line, within) =>
       new Promise((resolve, reject) => {
         const fail = (why: string) => reject(new InstallFault(why))
-        const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
+        const late = () =>
+          fail(`${place} accepted the login but started no command within ${within / 1000} s`)
         AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
         client.exec(line, { allowHalfOpen: true }, (error, channel) => {
-          if (error) return fail(`the host starts no command: ${saidIn(error)}`)
+          if (error) return fail(`the host did not start the command: ${saidIn(error)}`)
           const closed = new Promise<number | null>((end) => {
-            // Not by 'exit', which may come before this listens.
+            // Not 'exit', which may come before this listener is added.
             channel.on('close', (code?: number | null) => end(code ?? null))
           })
           resolve({ stdin: channel, stdout: channel, stderr: channel.stderr, closed, close })
@@ -92,20 +88,19 @@ export async function connect(one: Attempt): Promise<Connection> {
 
 type Outcome = { client: Client } | { refused: string } | { error: SshError }
 
-/** Given up when `ended` aborts. */
 async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Promise<Outcome> {
   const { default: ssh2 } = await import('ssh2')
   const { access, judge } = one
   const client = new ssh2.Client()
   let refused: string | null = null
   const outcome = await new Promise<Outcome>((resolve) => {
-    const abort = () => resolve({ error: new Error('it was given up') })
+    const abort = () => resolve({ error: new Error('connection attempt aborted') })
     if (ended.aborted) return abort()
     ended.addEventListener('abort', abort, { once: true })
     client
       .on('ready', () => resolve({ client }))
       .on('error', (error) => resolve(refused === null ? { error } : { refused }))
-      .on('close', () => resolve({ error: new Error('the host closed it') }))
+      .on('close', () => resolve({ error: new Error('the host closed the connection') }))
       .on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
         const isPassword = prompts.length === 1 && prompts[0]?.echo !== true && access.password !== null
         answer(isPassword ? [access.password ?? ''] : [])
@@ -125,7 +120,7 @@ async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Pro
     try {
       client.connect({ ...settings(one, kind), hostVerifier })
     } catch (error) {
-      // Of the key of ours, which it reads before it connects.
+      // ssh2 parses our private key before it connects.
       resolve({ error: new Error(`the stored key cannot be used: ${(error as Error).message}`) })
     }
   })
@@ -141,10 +136,10 @@ function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
     port,
     username,
     ...login,
-    // Some hosts ask for the same password in this way only.
+    // Some hosts accept the same password only this way.
     tryKeyboard: isPassword,
     authHandler: isPassword ? ['password', 'keyboard-interactive'] : ['publickey'],
-    // Ours ends it, over all attempts.
+    // `within` limits all attempts together.
     readyTimeout: 0,
     keepaliveInterval: signEvery,
     keepaliveCountMax: mostMissed,
@@ -152,7 +147,7 @@ function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
   }
 }
 
-/** Whether the library failed because the host has no key of this kind. */
+/** Whether ssh2 failed because the host has no key of this kind. */
 const hasNone = (error: SshError) =>
   error.level === 'handshake' && /no matching host key/i.test(error.message)
 
@@ -163,7 +158,7 @@ function explained(error: SshError, { ip, port, username, login }: Access): Inst
   const { level, code } = error
   if (level === 'client-authentication')
     return new InstallFault(
-      `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
+      `${place} rejected the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
     )
   if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
   return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
@@ -171,11 +166,11 @@ function explained(error: SshError, { ip, port, username, login }: Access): Inst
 
 const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
 
-/** As `ssh-keygen -l` shows it. */
+/** Fingerprint in the format of `ssh-keygen -l`. */
 const fingerprintOf = (key: Buffer): string =>
   `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
 
-/** The stored credentials of a host, opened. Errors: InstallFault, which says what is missing and how it is given. */
+/** Decrypted credentials of a host. Errors: InstallFault, naming the missing one and the command that sets it. */
 export function accessOf(host: HostRecord, keys: Pick<Keys, 'open'>): Access {
   const { id, hostname, ip, sshPort: port, authType, username } = host
   const missing = (what: string, option: string) =>
@@ -187,7 +182,7 @@ export function accessOf(host: HostRecord, keys: Pick<Keys, 'open'>): Access {
       return keys.open(sealed, `hosts/${id}/${field}`)
     } catch {
       throw new InstallFault(
-        `the stored ${field} of ${hostname} cannot be opened: the key that it was sealed with is gone; store it again`,
+        `the stored ${field} of ${hostname} cannot be decrypted: its sealing key is missing; store it again`,
       )
     }
   }
@@ -204,9 +199,9 @@ export function accessOf(host: HostRecord, keys: Pick<Keys, 'open'>): Access {
   return { ip, port, username, login: { privateKey }, password }
 }
 
-/** Why an agent could not be installed, as the result of its host says it. */
+/** Why an agent could not be installed; becomes the error of its host's result. */
 export class InstallFault extends Error {
-  /** As `ssh` has it: 255 where SSH itself failed, else that of what ran on the host. */
+  /** 255 if SSH itself failed, as with `ssh`; else the exit code of the command on the host. */
   readonly exitCode: number
 
   constructor(message: string, exitCode = 255) {

@@ -27,17 +27,13 @@ interface InstallerParts {
   readonly joining: Pick<Joining, 'describe'>
 }
 
-/** Output and abort signal of the installation on one host. */
 interface Going {
   readonly say: Say
-  /** Ends it; what has begun on the host may continue there. */
+  /** Aborts the installation; processes on the host may continue. */
   readonly signal: AbortSignal
 }
 
-/**
- * Installs the agent on a host over SSH, with the host's stored credentials, and resolves when this server has its link. Errors:
- * InstallFault, which says why not; whatever the signal is aborted with.
- */
+/** Installs the agent over SSH; resolves when this server has its link. Errors: InstallFault, or the abort reason. */
 export type Install = (task: TaskRecord, hostId: number, going: Going) => Promise<void>
 
 /** Milliseconds. */
@@ -60,7 +56,6 @@ export function createInstaller(parts: InstallerParts): Install {
     return { sha256, size, open }
   }
 
-  /** Resolves when the installed agent is linked as this host. */
   async function installOver(
     connection: Connection,
     access: Access,
@@ -103,12 +98,15 @@ export function createInstaller(parts: InstallerParts): Install {
     if (output.refusal !== null) throw output.refusal
     const code = exit ?? 'no exit code'
     if (step !== 'installing' || token === undefined)
-      throw new InstallFault(output.reason ?? `it ended with ${code} and said nothing`, exit || 1)
+      throw new InstallFault(
+        output.reason ?? `the installer ended with ${code} and no error message`,
+        exit || 1,
+      )
     const installed = readInstalled(result)
     for (const what of installed?.changes ?? []) say('stdout', `${what}\n`)
     if (exit !== 0) throw new InstallFault(output.reason ?? `rsm agent install ended with ${code}`, exit ?? 1)
     const joined = installed?.joined ?? null
-    // The agent is linked; whatever it is, it needs this one no more.
+    // The agent is linked, so the token is no longer needed.
     if (joined !== null) await token.made.drop()
     await untilLinked(parts, host, { enrollmentId: token.made.id, joined }, signal)
     const { id, hostname } = host
@@ -116,7 +114,7 @@ export function createInstaller(parts: InstallerParts): Install {
     say('stdout', `rsm-agent runs and is linked: this is host ${hostname} (@id:${id}) of ${server}\n`)
   }
 
-  /** Removes the credentials unless others were stored meanwhile. */
+  /** Removes the credentials unless they were replaced meanwhile. */
   async function forget({ id, password, privateKey }: HostRecord): Promise<void> {
     await store.transact(async (tx) => {
       const current = await tx.get('hosts', id)
@@ -148,17 +146,13 @@ export function createInstaller(parts: InstallerParts): Install {
   }
 }
 
-/** The pinned key of a host, against which the key that it shows is judged. */
 interface PinnedKey {
   judge(key: string): Promise<string | null>
-  /** The key that was pinned now, because it was the first; null otherwise. */
+  /** The key that was pinned now because it was the first; null otherwise. */
   readonly taken: string | null
 }
 
-/**
- * The first key that a host shows is pinned, on disk before a credential leaves; another one is refused from then on (contract
- * §10), until an ADMIN forgets it.
- */
+/** Pins the first key of a host before any credential is sent; from then on accepts only that key (contract §10). */
 function pinnedKey({ store, facts }: Pick<InstallerParts, 'store' | 'facts'>, host: HostRecord): PinnedKey {
   const { id, hostname, ip, sshPort } = host
   let taken: string | null = null
@@ -169,7 +163,7 @@ function pinnedKey({ store, facts }: Pick<InstallerParts, 'store' | 'facts'>, ho
     async judge(key) {
       const pinned = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
-        // What was opened may not go where it was not meant for.
+        // Do not send the credentials to an address they were not stored for.
         if (!current || current.ip !== ip || current.sshPort !== sshPort) return null
         const before = current.hostKey ?? null
         if (before === null) tx.put('hosts', { ...current, hostKey: key })

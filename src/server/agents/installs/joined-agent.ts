@@ -13,22 +13,20 @@ interface Parts {
   readonly links: Links
 }
 
-/** The ways to recognize the agent after a successful installation. */
 interface Traces {
-  /** The record of its token. */
   readonly enrollmentId: number
   /** The linked agent, as the host reports it. */
   readonly joined: Joined | null
 }
 
-/** Milliseconds, after `rsm agent install` has said that the agent is linked. */
+/** Milliseconds after `rsm agent install` reports the link. */
 const linkWithin = 30_000
 const pollInterval = 100
 
-/** Milliseconds: an installation that continues on the host may need the token after the task has given up. */
+/** Milliseconds: an installation may continue on the host, and need the token, after the task gave up. */
 const tokenLife = 3600_000
 
-/** Resolves when this server, or another on its store, has the link of the installed agent. Errors: InstallFault. */
+/** Resolves when a server of this store has the link of the installed agent. Errors: InstallFault. */
 export async function untilLinked(
   parts: Parts,
   host: HostRecord,
@@ -45,8 +43,8 @@ export async function untilLinked(
 }
 
 /**
- * The agent that was installed: the one that has registered with the token. Where none has, it had joined before, and only
- * the host knows which it is: it may be another host than the one whose record led there.
+ * Id of the installed agent: the one that registered with the token. If none did, the agent had joined before, and
+ * only the host knows its id; it may even belong to another host record.
  */
 async function installedAgent(
   { store }: Parts,
@@ -58,22 +56,21 @@ async function installedAgent(
     return agent.agentId
   const place = `${ip}:${sshPort}`
   if (joined === null)
-    throw new InstallFault(`rsm agent install on ${place} does not say whose agent is linked`, 1)
+    throw new InstallFault(`rsm agent install on ${place} does not report which agent is linked`, 1)
   const there = `${printable(joined.hostname).slice(0, 64)} (@id:${joined.hostId})`
   if (joined.hostId !== id)
     throw new InstallFault(
-      `${place} is not ${hostname}: the agent there is that of ${there}. Mend the address: rsm hosts edit ${hostname} --ip ADDRESS`,
+      `${place} is not ${hostname}: its agent belongs to ${there}. Fix the address: rsm hosts edit ${hostname} --ip ADDRESS`,
       1,
     )
   throw new InstallFault(`the agent on ${place} is not the one that ${hostname} has now; install it again`, 1)
 }
 
-/** A single-use enrollment token for an existing host (contract §3). */
+/** Single-use enrollment token for an existing host (contract §3). */
 export interface HostToken {
-  /** Of its record. */
   readonly id: number
   readonly token: string
-  /** Removes the token if it was not used. */
+  /** Removes the token if it is unused. */
   drop(): Promise<void>
 }
 

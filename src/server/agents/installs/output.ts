@@ -3,19 +3,17 @@ import { printable } from '../../../core/text/printable.ts'
 import { readFailure, type Sudo } from '../../../ssh/remote-install.ts'
 import { InstallFault } from './connection.ts'
 
-/** Takes the output of an installation, as text. */
 export type Say = (stream: Stream, text: string) => void
 
 /** Characters. */
 const longestError = 1000
 const short = (text: string) => printable(text).slice(0, longestError)
 
-/** The lines of a host: they become the output of its task, and one of them the reason if it fails. */
+/** Output lines of a host: they become the output of its task, and one of them the reason if it fails. */
 export class InstallOutput {
   readonly #say: Say
   readonly #sudo: Sudo
   #isOwnError = false
-  /** The last error. */
   reason: string | null = null
   refusal: InstallFault | null = null
 
@@ -37,7 +35,7 @@ export class InstallOutput {
     }
     this.#say(stream, `${line}\n`)
     if (stream !== 'stderr' || line.trim() === '') return
-    // Lines after an error of rsm are advice: they belong to the output only.
+    // Lines after an rsm error are hints: output only.
     const isOwn = line.startsWith('rsm: ')
     if (isOwn || !this.#isOwnError) this.reason = short(line.trim().replace(/^rsm: /, ''))
     this.#isOwnError ||= isOwn
@@ -45,13 +43,13 @@ export class InstallOutput {
   }
 }
 
-/** The messages of sudo are those of LC_ALL=C. */
+/** Matches sudo's messages under LC_ALL=C. */
 function sudoFault(line: string): InstallFault | null {
   if (/^Sorry, try again|incorrect password/.test(line))
-    return new InstallFault('sudo does not take the stored password', 1)
+    return new InstallFault('sudo rejected the stored password', 1)
   if (/^sudo: .*password is required/.test(line))
     return new InstallFault(
-      'sudo asks for a password, and none is stored: rsm hosts edit HOST --private-key FILE --password-stdin',
+      'sudo requires a password, but none is stored: rsm hosts edit HOST --private-key FILE --password-stdin',
       1,
     )
   return null

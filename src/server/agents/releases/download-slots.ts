@@ -1,34 +1,32 @@
 import type { Clock } from '../../../disk/clock.ts'
 
-/** Milliseconds over which the rate of a download is taken. */
+/** Milliseconds over which the rate of a download is measured. */
 const window = 10_000
-/** Bytes a second that keep a slot for which others wait. */
+/** Minimum rate, in bytes a second, to keep a slot that another download waits for. */
 const leastRate = 32 * 1024
 
 interface Download {
-  /** Bytes that it has taken by now. */
   readonly bytes: () => number
-  /** Ends it, so that another gets its slot. */
+  /** Aborts it to free its slot. */
   readonly cut: () => void
 }
 
 interface ActiveDownload extends Download {
   readonly key: string
-  /** Where its rate is taken from, and where from next. */
+  /** Start of the current measurement, and of the next. */
   from: { at: number; bytes: number }
   last: { at: number; bytes: number }
 }
 
 interface SlotOptions {
   readonly max: number
-  /** Of those with one key. */
   readonly maxPerKey: number
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** Slots for downloads. If none is free, a newcomer gets the slot of one that takes too little. */
+/** Slots for downloads. If none is free, a new download replaces one that is too slow. */
 export interface DownloadSlots {
-  /** Answers how to free it again; null where all are taken by downloads that go on. */
+  /** Returns a function that frees the slot; null if all slots are taken by downloads that are fast enough. */
   take(key: string, download: Download): (() => void) | null
 }
 
@@ -50,7 +48,6 @@ export function createDownloadSlots({ max, maxPerKey, clock }: SlotOptions): Dow
     return passed < window ? Number.POSITIVE_INFINITY : ((bytes() - from.bytes) / passed) * 1000
   }
 
-  /** Cuts the slowest, if it is too slow. */
   function makeRoom(among: readonly ActiveDownload[]): boolean {
     const [slowest] = [...among].sort((a, b) => rateOf(a) - rateOf(b))
     if (slowest === undefined || rateOf(slowest) >= leastRate) return false

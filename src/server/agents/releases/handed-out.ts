@@ -16,9 +16,8 @@ export interface HandedOut {
   readonly joining: Joining
   /** `--public-url`; null where it was not given. */
   readonly publicUrl: string | null
-  /** From now on the server listens there. */
   listensOn(port: number): void
-  /** Whether it comes to this request unchanged: over TLS, or on loopback (contract §10). */
+  /** Whether the answer reaches this client unmodified: over TLS, or on loopback (contract §10). */
   mayGoTo(request: IncomingMessage): boolean
 }
 
@@ -62,7 +61,7 @@ export async function openHandedOut(
   }
 }
 
-/** Every address of the machine: nothing that another host could connect to. */
+/** Whether a listen address means all addresses, so that no host can connect to it. */
 const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|::)$/.test(host)
 
 /** `/install.sh`: the same bytes for every client. */
@@ -75,14 +74,10 @@ function readInstaller(): Installer {
   return { ...unchangingFile('text/x-shellscript; charset=utf-8', Buffer.from(text)), sha256: sha256(text) }
 }
 
-/** Instructions with which a host joins this server. */
 export interface Joining {
-  /**
-   * By which hosts reach the server: `--public-url`, else the one that the caller gives, else where it listens; null where that
-   * is every address.
-   */
+  /** URL for hosts: `--public-url`, else the given one, else the listen address; null if that is a wildcard. */
   urlFor(given: string | undefined): string | null
-  /** Of an enrollment token; both null while no URL is known. Errors: `usage` for an invalid URL or fingerprint. */
+  /** Both null while no URL is known. Errors: `usage` for an invalid URL or fingerprint. */
   describe(
     token: string,
     from: { readonly url?: string | undefined; readonly fingerprint?: string | undefined },
@@ -90,13 +85,15 @@ export interface Joining {
 }
 
 interface JoiningParts {
-  /** As all hosts reach the server (`--public-url`). */
   readonly publicUrl?: string | undefined
-  /** Where it listens, as hosts may reach it; null until it does, and on every address. */
+  /** Listen address as a URL; null until the server listens, and if it listens on all addresses. */
   readonly ownUrl: () => string | null
-  /** In force now; null without TLS. */
+  /** Current certificate; null without TLS. */
   readonly certificate: () => Certificate | null
-  /** Whether `/install.sh` and `/dl` answer: without TLS, other than on loopback, what comes from them can be anyone's. */
+  /**
+   * Whether `/install.sh` and `/dl` answer. Without TLS they do so only on loopback or behind a proxy, because files
+   * could be modified on the way.
+   */
   readonly isHandedOut: boolean
   readonly releases: Pick<Releases, 'builds'>
   readonly scriptSha256: string
@@ -119,10 +116,10 @@ function createJoining(parts: JoiningParts): Joining {
   }
 }
 
-/** The pin that a join string holds: only where no authority vouches for the server, or the caller pins it too. */
+/** Pin in the join string: only if no CA signed the certificate, or the caller pins it. */
 function fingerprintOf(own: Certificate | null, pinned: string | undefined): string | undefined {
   if (pinned === undefined) return own?.selfSigned ? own.fingerprint : undefined
   const pin = showPin(readPin(pinned))
-  // Of the certificate that serves: its key is what curl can pin, and what lasts.
+  // Prefer the key's pin for our own certificate: curl can check it, and it survives renewals.
   return own !== null && pin === own.certificatePin ? own.fingerprint : pin
 }

@@ -19,30 +19,28 @@ import type { Log } from '../../../disk/log.ts'
 import { ownExecutable } from '../../../disk/own-files.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../../disk/own-release.ts'
 
-/** A file as `/dl` hands it out. */
 export interface HandedFile {
   readonly path: string
   readonly sha256: string
   readonly size: number
 }
 
-/** An executable with what its maker says of it. */
 export interface SignedBuild extends Build {
   readonly release: ReleaseSignature
 }
 
-/** The executables that this server hands out: its own, and those that were added (contract §10). */
+/** Executables that this server serves: its own, and added ones (contract §10). */
 export interface Releases {
-  /** One for each architecture at most; an added one goes before the server's own. */
+  /** At most one per architecture; an added one takes precedence over the server's own. */
   builds(): Promise<Build[]>
   list(): Promise<Release[]>
-  /** By its name under `/dl`. Errors: `not_found`, which says which there are. */
+  /** By its name under `/dl`. Errors: `not_found`, listing the available files. */
   find(file: string): Promise<HandedFile>
   /** The text of `/dl/SHA256SUMS`. */
   sums(): Promise<string>
-  /** The newest word of the release key on executables that are here: what agents may be upgraded to. */
+  /** Builds with a release signature, to which agents may be upgraded. */
   signed(): Promise<SignedBuild[]>
-  /** Takes over a file that lies in `directory`, with the text of its `.sig`. Errors: `invalid`. */
+  /** Moves a file from the releases directory into place, with the text of its `.sig`. Errors: `invalid`. */
   add(incoming: string, name: string, signature?: string): Promise<Release>
   /** Errors: `not_found`. */
   remove(name: string): Promise<Release>
@@ -67,7 +65,7 @@ async function firstBytes(path: string): Promise<Buffer> {
   }
 }
 
-/** @throws RsmError `invalid` for what is no executable for this architecture. */
+/** @throws RsmError `invalid` for a file that is not an executable for this architecture. */
 function checkKind(head: Buffer, name: string, arch: Architecture, isXz: boolean): void {
   const refuse = (why: string) => {
     throw new RsmError('invalid', `${name} ${why}`, {
@@ -82,10 +80,10 @@ function checkKind(head: Buffer, name: string, arch: Architecture, isXz: boolean
   if (head.subarray(0, 2).toString('latin1') === '#!') return
   if (head.subarray(0, 4).toString('latin1') !== '\u007fELF') refuse('is not a program')
   const machine = head.length < 20 ? -1 : head.readUInt16LE(18)
-  if (machine !== elfMachines[arch]) refuse(`is a program for another machine than ${arch}`)
+  if (machine !== elfMachines[arch]) refuse(`is not a program for ${arch}`)
 }
 
-/** A file that is handed out, whose sum is made when it is first asked for: 120 MB take 0.3 s. */
+/** A served file. Its sum is computed on first use: 120 MB take 0.3 s. */
 interface ReleaseFile {
   readonly name: string
   readonly path: string
@@ -93,7 +91,7 @@ interface ReleaseFile {
   /** Null for the server's own. */
   readonly addedAt: string | null
   readonly sha256: () => Promise<string>
-  /** Null also for one that is of another executable, as a crash may leave it. */
+  /** Null also for the signature of another executable, which a crash may leave. */
   readonly release: () => Promise<ReleaseSignature | null>
 }
 
@@ -126,7 +124,7 @@ async function toApi({ name, size, addedAt, sha256, release }: ReleaseFile): Pro
 
 const signatureOf = (path: string) => `${path}.sig`
 
-/** @throws RsmError `invalid` for a signature that is none, is of another executable, or by another key than this build's. */
+/** @throws RsmError `invalid` if malformed, for another executable, or by another key than this build's. */
 function checkSignature(text: string, name: string, { arch, sha256 }: Pick<Build, 'arch' | 'sha256'>): void {
   const refuse = (why: string, hint: string) => {
     throw new RsmError('invalid', `${name}.sig ${why}`, { hint })
@@ -135,7 +133,7 @@ function checkSignature(text: string, name: string, { arch, sha256 }: Pick<Build
   const again = 'take both files from the same release'
   if (release === null) return refuse('is not the signature of a release', again)
   if (release.arch !== arch || release.sha256 !== sha256)
-    return refuse(`is of another executable, rsm ${release.version} for ${release.arch}`, again)
+    return refuse(`belongs to another executable, rsm ${release.version} for ${release.arch}`, again)
   const key = ownReleaseKey()
   if (key !== null && !isReleaseSigned(key, release))
     refuse("is not by the release key of this server's build", 'agents of this build would refuse it too')
@@ -154,11 +152,11 @@ export async function openReleases(
   const added = new Map<string, ReleaseFile>()
 
   async function read(): Promise<void> {
-    // Here already, and the server's, when root copies the first file to it.
+    // Create it now, so that the server owns it before root copies the first file into it.
     await mkdir(directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(directory)) {
       const path = join(directory, name)
-      // Of an `add` that was cut.
+      // Left by an interrupted `add`.
       if (name.startsWith('.') || name.endsWith(temporarySuffix)) await rm(path, { force: true })
       else if (buildOf(name)) added.set(name, await readFileFacts(path, name, false))
     }
@@ -177,7 +175,7 @@ export async function openReleases(
   }
 
   await read().catch((error: unknown) => {
-    log.error({ err: error, directory }, 'the added releases cannot be read: they are not handed out')
+    log.error({ err: error, directory }, 'cannot read added releases: they are not available')
   })
   return {
     async builds() {
@@ -229,11 +227,11 @@ export async function openReleases(
         checkSignature(signature, name, { arch: build.arch, sha256: await sha256Of(path) })
       }
       const target = join(directory, name)
-      // First: one that is left of the former executable says nothing of this one.
+      // Remove the signature first: one of the previous executable must not stay beside the new one.
       if (!build.isXz) await rm(signatureOf(target), { force: true })
       await replaceDurably(path, target)
       if (signature !== undefined) await writeFileDurably(signatureOf(target), signature)
-      // The compressed form of what was replaced is that of another program.
+      // The old .xz belongs to the previous executable.
       if (!build.isXz) await drop(`${name}.xz`)
       const stored = await readFileFacts(target, name, false)
       added.set(name, stored)

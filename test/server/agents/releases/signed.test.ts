@@ -69,7 +69,7 @@ test('a server whose build holds the release key takes only signatures by it; th
   }
   const cases: [object | string, RegExp][] = [
     ['', /rsm-linux-\w+\.sig is not the signature of a release/],
-    [signedBy(key, '0.2.0', 'other'), /is of another executable, rsm 0\.2\.0 for/],
+    [signedBy(key, '0.2.0', 'other'), /belongs to another executable, rsm 0\.2\.0 for/],
     [signedBy(newReleaseKey(), '0.2.0', bytes), /is not by the release key of this server's build/],
     [{ ...signedBy(key, '0.2.0', bytes), version: '0.9.0' }, /is not by the release key/],
   ]
