@@ -8,13 +8,13 @@ import { whyUnreadable } from '../../disk/named-files.ts'
 /** A certificate with its key, as PEM, checked to belong together. */
 export interface Certificate {
   readonly key: string
-  /** The server's certificate, then those between it and its authority. */
+  /** The server's certificate, then intermediate ones. */
   readonly cert: string
-  /** SHA-256 of the public key (SPKI), `sha256//` and base64: what `--tls-fingerprint` and curl's --pinnedpubkey take. */
+  /** SHA-256 of the public key (SPKI) as `sha256//` and base64, for `--tls-fingerprint` and curl's --pinnedpubkey. */
   readonly fingerprint: string
   /** SHA-256 of the whole certificate, `sha256:` and 64 hex digits. */
   readonly certificatePin: string
-  /** Signed by its own key: nobody trusts it without a pin or `--ca-file`. */
+  /** Signed by its own key: clients trust it only with a pin or `--ca-file`. */
   readonly selfSigned: boolean
   /** Milliseconds since 1970. */
   readonly expiresAt: number
@@ -62,7 +62,7 @@ function parseKey(pem: string, path: string): KeyObject {
   }
 }
 
-/** Errors: `usage`, naming the file, where either is no PEM or the key belongs to another certificate. */
+/** Errors: `usage`, naming the file, for invalid PEM or a key that belongs to another certificate. */
 export function pair(
   cert: string,
   key: string,
@@ -87,13 +87,13 @@ export function pair(
   }
 }
 
-/** The pin of the key of a certificate, as `--tls-fingerprint` takes it. */
+/** Pin of a certificate's key, in the format of `--tls-fingerprint`. */
 export function keyPin({ publicKey }: X509Certificate): string {
   const spki = publicKey.export({ type: 'spki', format: 'der' })
   return showPin({ of: 'key', sha256: createHash('sha256').update(spki).digest('base64') })
 }
 
-/** The files of `--tls-cert` and `--tls-key`. Errors: `usage`, naming the file. */
+/** Reads the files of `--tls-cert` and `--tls-key`. Errors: `usage`, naming the file. */
 export async function readCertificate(certFile: string, keyFile: string): Promise<Certificate> {
   const cert = await readPem(certFile, '--tls-cert')
   const key = await readPem(keyFile, '--tls-key')

@@ -9,12 +9,12 @@ import { type Certificate, pair } from './certificate.ts'
 
 const day = 24 * 60 * 60 * 1000
 /**
- * Ten years: each new certificate breaks the pins of whole certificates. (Apple's browsers want 825 days at most, but they warn of a
- * certificate that nobody signed anyway; the command line and the agent do not mind.)
+ * Ten years, because each new certificate breaks pins of whole certificates. Apple's browsers accept at most 825
+ * days, but they warn of self-signed certificates anyway; the command line and the agent do not mind.
  */
 const life = 3650 * day
 const renewBefore = 30 * day
-/** Addresses that mean every address of the machine. */
+/** Listen addresses that mean all addresses. */
 const anyAddress = new Set(['0.0.0.0', '::'])
 
 function covers(certificate: X509Certificate, host: string): boolean {
@@ -22,28 +22,28 @@ function covers(certificate: X509Certificate, host: string): boolean {
   return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined
 }
 
-/** What the server may be reached by: names, then addresses, each once. */
+/** Names, then addresses by which clients may reach the server. */
 function namesOf(host: string): string[] {
   const addresses = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
-    // An address with a zone (fe80::1%eth0) is none that a certificate can hold.
+    // Certificates cannot hold an address with a zone (fe80::1%eth0).
     .filter(({ address, scopeid }) => !address.includes('%') && !scopeid)
     .map(({ address }) => address)
   const all = ['localhost', hostname(), '127.0.0.1', '::1', ...addresses, host]
   return [...new Set(all)].filter((name) => name !== '' && !anyAddress.has(name))
 }
 
-/** `key`: of the certificate that this one replaces, so that pins of the key stay good. */
+/** `key`: that of the replaced certificate, so that pins of the key remain valid. */
 async function make(host: string, now: number, key: string | null): Promise<{ cert: string; key: string }> {
-  // Loaded at the first start only: its ASN.1 and X.509 libraries are of no use afterwards.
-  // By `default`: no bundler sees the names of a CommonJS module that is imported late.
+  // Loaded on demand: its ASN.1 and X.509 libraries only serve to make a certificate.
+  // By `default`: bundlers cannot resolve named exports of a CommonJS module in a dynamic import.
   const { generate } = (await import('selfsigned')).default
   const made = await generate([{ name: 'commonName', value: 'rsm server' }], {
     keyType: 'ec',
     curve: 'P-256',
     ...(key !== null && { keyPair: { privateKey: key, publicKey: publicOf(key) } }),
     algorithm: 'sha256',
-    // A clock that is an hour behind must not refuse a certificate of today.
+    // Backdated, so that clients with a slow clock accept it.
     notBeforeDate: new Date(now - day),
     notAfterDate: new Date(now + life),
     extensions: [
@@ -73,7 +73,7 @@ async function readKept(file: string): Promise<string | null> {
 const publicOf = (key: string): string =>
   createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
 
-/** The key if a new certificate can be made of it, else null. */
+/** The key if it suits a new certificate, else null. */
 function usableKey(key: string | null): string | null {
   try {
     return key !== null && createPrivateKey(key).asymmetricKeyDetails?.namedCurve === 'prime256v1'
@@ -84,7 +84,7 @@ function usableKey(key: string | null): string | null {
   }
 }
 
-/** Why the kept pair is of no use any more; null while it is. */
+/** Why the kept pair must be replaced; null while it is valid. */
 function staleness(
   kept: { cert: string; key: string },
   files: { cert: string; key: string },
@@ -94,16 +94,16 @@ function staleness(
   try {
     const { expiresAt } = pair(kept.cert, kept.key, files)
     if (!covers(new X509Certificate(kept.cert), host)) return `it does not name ${host}`
-    return expiresAt - now < renewBefore ? 'it ends soon' : null
+    return expiresAt - now < renewBefore ? 'it expires soon' : null
   } catch (error) {
-    // A crash between the two writes leaves a key with another certificate; nothing is lost by a new pair.
+    // A crash between the two writes leaves a mismatched pair; replacing it loses nothing.
     return (error as Error).message
   }
 }
 
 /**
- * The certificate kept in `directory` (tls.crt and tls.key, mode 0600). It is made at the first start, and anew when it
- * does not name `host` or ends within 30 days. The key stays, and so does the pin of it, as long as it can be read.
+ * The certificate kept in `directory` (tls.crt and tls.key, mode 0600). It is created at the first start, and again
+ * if it does not cover `host` or expires within 30 days. A readable key is reused, so that pins of it remain valid.
  */
 export async function keptCertificate(
   directory: string,

@@ -3,36 +3,35 @@ import type { Log } from '../../disk/log.ts'
 import { type Certificate, readCertificate } from './certificate.ts'
 import { keptCertificate } from './self-signed.ts'
 
-/** How the server speaks TLS (contract §9): with files of the operator's, with a certificate of its own, or not at all. */
+/** TLS of the server (contract §9): the operator's files, a self-signed certificate, or none. */
 export interface TlsOptions {
   readonly certFile?: string | undefined
   readonly keyFile?: string | undefined
   readonly selfSigned?: boolean | undefined
-  /** Strict-Transport-Security with every answer; only with files of the operator's. */
+  /** Sends Strict-Transport-Security with every answer; requires the operator's files. */
   readonly hsts?: boolean | undefined
 }
 
-/** The certificate in force, and how to take up another. */
 export interface Tls {
   readonly certificate: Certificate
-  /** Reads the files again. Errors: as at the start; the former certificate stays in force then. */
+  /** Reads the files again. Errors: as at the start; the previous certificate then stays in use. */
   renewed(): Promise<Certificate>
 }
 
-/** Whether the options ask for TLS. Errors: `usage`, where they contradict each other. */
+/** Whether the options ask for TLS. Errors: `usage` if they contradict each other. */
 export function wantsTls({ certFile, keyFile, selfSigned, hsts }: TlsOptions): boolean {
   if ((certFile === undefined) !== (keyFile === undefined))
     throw new RsmError(
       'usage',
-      `--tls-${certFile === undefined ? 'key' : 'cert'} needs --tls-${certFile === undefined ? 'cert' : 'key'} beside it`,
+      `--tls-${certFile === undefined ? 'key' : 'cert'} requires --tls-${certFile === undefined ? 'cert' : 'key'}`,
       {
         hint: 'a certificate and its private key, both in PEM; or --tls-self-signed',
       },
     )
   if (certFile !== undefined && selfSigned === true)
-    throw new RsmError('usage', '--tls-self-signed makes a certificate: it does not go with --tls-cert')
+    throw new RsmError('usage', '--tls-self-signed cannot be combined with --tls-cert')
   if (certFile === undefined && hsts === true)
-    throw new RsmError('usage', '--hsts needs --tls-cert and --tls-key beside it', {
+    throw new RsmError('usage', '--hsts requires --tls-cert and --tls-key', {
       hint: 'a browser that insists on TLS accepts no self-signed certificate; a proxy in front sets the header itself',
     })
   return certFile !== undefined || selfSigned === true
@@ -40,14 +39,14 @@ export function wantsTls({ certFile, keyFile, selfSigned, hsts }: TlsOptions): b
 
 function noteExpiry({ expiresAt, fingerprint }: Certificate, file: string, log: Log): void {
   if (expiresAt > Date.now()) return
-  // A server that starts and warns can be mended from afar; one that refuses can not.
+  // Warn instead of failing: a running server can be fixed remotely.
   log.warn(
     { file, fingerprint, expiredAt: new Date(expiresAt).toISOString() },
     'the TLS certificate has expired: renew it and send SIGHUP; until then only pinned clients connect',
   )
 }
 
-/** Null without TLS. `directory` keeps the self-signed pair. Errors: `usage`, naming the file and what is wrong. */
+/** Null without TLS. `directory` keeps the self-signed pair. Errors: `usage`, naming the file and the fault. */
 export async function openTls(
   options: TlsOptions,
   { directory, host, log }: { directory: string; host: string; log: Log },

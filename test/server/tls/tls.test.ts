@@ -78,9 +78,9 @@ test('what is wrong with --tls-cert and --tls-key is one sentence that names the
   const chain = join(temporaryDirectory(t), 'chain')
   await writeFile(chain, `${await readFile(good.certFile, 'utf8')}\n-----BEGIN CERTIFICATE-----\nMIIB\n`)
   const cases: [TlsOptions, RegExp][] = [
-    [{ certFile: good.certFile }, /--tls-cert needs --tls-key/],
-    [{ keyFile: good.keyFile }, /--tls-key needs --tls-cert/],
-    [{ ...good, selfSigned: true }, /does not go with --tls-cert/],
+    [{ certFile: good.certFile }, /--tls-cert requires --tls-key/],
+    [{ keyFile: good.keyFile }, /--tls-key requires --tls-cert/],
+    [{ ...good, selfSigned: true }, /cannot be combined with --tls-cert/],
     [
       { ...good, certFile: '/nonexistent' },
       /cannot read \/nonexistent \(--tls-cert\): there is no such file/,
@@ -192,6 +192,6 @@ ofOpenssl(
 
 test('--hsts without a certificate of the operator is refused', (t) => {
   for (const options of [{ hsts: true }, { hsts: true, selfSigned: true }])
-    t.throws(() => wantsTls(options), { code: 'usage', message: /--hsts needs --tls-cert/ })
+    t.throws(() => wantsTls(options), { code: 'usage', message: /--hsts requires --tls-cert/ })
   t.true(wantsTls({ hsts: true, certFile: 'a', keyFile: 'b' }))
 })
