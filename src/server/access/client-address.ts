@@ -2,38 +2,36 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6, type Socket, SocketAddress } from 'node:net'
 import { RsmError } from '../../core/errors.ts'
 
-/** Finds the client behind trusted proxies. Forwarding headers of any other peer are ignored. */
+/** Finds the client behind trusted proxies; ignores forwarding headers of any other peer. */
 export interface Clients {
-  /** Whether any proxy is trusted. */
   readonly hasProxies: boolean
-  /** Whether this TCP peer is a trusted proxy. */
   trusts(peer: string | undefined): boolean
-  /** Notes the client of a connection, as its PROXY preamble says. */
+  /** Records the client's address from the PROXY preamble of a connection. */
   behind(socket: Socket, address: string): void
-  /** The client's own address; that of the TCP peer where a trusted proxy says nothing that is well-formed. */
+  /** The client's own address; the TCP peer's if no trusted proxy sends a valid one. */
   addressOf(request: IncomingMessage): string
-  /** By what the client came to a trusted proxy, as that one says; else null. */
+  /** Scheme the client used to reach a trusted proxy, as the proxy reports it; else null. */
   schemeOf(request: IncomingMessage): 'http' | 'https' | null
-  /** @throws RsmError `invalid` for a header of a trusted proxy that cannot be read. */
+  /** @throws RsmError `invalid` for a malformed header of a trusted proxy. */
   check(request: IncomingMessage): void
 }
 
-/** Errors: `usage`, see `listOf`. */
+/** Errors: `usage` for a malformed network. */
 export function createClients(networks: readonly string[]): Clients {
   const list = listOf(networks)
   const hasProxies = networks.length > 0
-  /** Clients as PROXY preambles say, by connection: TLS has a socket of its own over the one that had the preamble. */
+  /** Clients from PROXY preambles, by connection: TLS wraps the socket that had the preamble in another one. */
   const noted = new Map<string, { readonly address: string }>()
   const connection = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
     `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
   const trusts = (peer = '') => hasProxies && list.check(peer, isIP(peer) === 6 ? 'ipv6' : 'ipv4')
 
-  /** What a trusted proxy's header says; null: nothing; undefined: nothing that can be read. */
+  /** Address in a trusted proxy's header; null: no header; undefined: malformed. */
   function forwarded({ headers, socket }: IncomingMessage): string | null | undefined {
     const header = headers['x-forwarded-for']
     if (header === undefined || !trusts(socket.remoteAddress)) return null
     let address: string | null = null
-    // Each proxy appends whom it was asked by: what stands left of the first stranger is that stranger's word.
+    // Each proxy appends its peer, so entries left of the first untrusted address may be forged.
     for (const entry of String(header).split(',').reverse()) {
       address = canonicalAddress(entry.trim())
       if (address === null) return undefined
@@ -46,7 +44,7 @@ export function createClients(networks: readonly string[]): Clients {
     const header = headers['x-forwarded-proto']
     if (header === undefined || !trusts(socket.remoteAddress)) return null
     const word = String(header).split(',').at(-1)?.trim().toLowerCase()
-    // Traefik says of WebSockets `ws` and `wss`.
+    // Traefik sends `ws` and `wss` for WebSockets.
     if (word === 'https' || word === 'wss') return 'https'
     return word === 'http' || word === 'ws' ? 'http' : undefined
   }
@@ -79,7 +77,7 @@ export function createClients(networks: readonly string[]): Clients {
   }
 }
 
-/** @throws RsmError `usage` for what is neither an address nor a network. */
+/** @throws RsmError `usage` for anything but an address or a network. */
 function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const network of networks) {
@@ -95,10 +93,10 @@ function listOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** An address with the port that some proxies add. */
+/** Address with the port that some proxies append. */
 const withPort = /^(?:\[(?<six>[^\]]+)\]|(?<four>[\d.]+))(?::\d{1,5})?$/
 
-/** An address in its usual spelling, without the IPv6 form of an IPv4 address; null for an invalid one. */
+/** Normalizes an address and unwraps IPv4-mapped IPv6; null if it is invalid. */
 export function canonicalAddress(text: string): string | null {
   const { six, four } = withPort.exec(text)?.groups ?? {}
   const address = six ?? four ?? text
@@ -108,15 +106,11 @@ export function canonicalAddress(text: string): string | null {
   return usual.replace(/^::ffff:(?=\d+\.)/, '')
 }
 
-const unreadable = (header: string) =>
-  new RsmError('invalid', `The proxy sent a ${header} that cannot be read`)
+const unreadable = (header: string) => new RsmError('invalid', `The proxy sent an invalid ${header} header`)
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/**
- * Groups clients for counting refusals and wrong passwords: by IPv4 address, and by /64 of an IPv6 address, because a client with
- * one address of such a network has all of them. Any other text is returned unchanged.
- */
+/** Groups clients for counting failures by IPv4 address or IPv6 /64, because a client usually has the whole /64. */
 export function sourceOf(address: string): string {
   const v4 = mappedIpv4.exec(address)?.[1]
   if (v4 !== undefined) return v4
@@ -124,7 +118,7 @@ export function sourceOf(address: string): string {
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))
   const first = groups(head)
-  // Dotted decimals at the end stand for two groups.
+  // A trailing dotted decimal stands for two groups.
   const last = groups(tail ?? '').flatMap((group) => (group.includes('.') ? [group, ''] : [group]))
   const zeros = tail === undefined ? 0 : 8 - first.length - last.length
   const all = [...first, ...Array.from({ length: zeros }, () => '0'), ...last]

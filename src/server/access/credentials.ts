@@ -18,17 +18,17 @@ import type { TokenRecord } from '../storage/records/user.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */
 const sessionIdle = 12 * 3600_000
-/** … and its last use is written down no more often than this, so that reading costs no write. */
+/** … and its last use is recorded at most this often, so that reads cost no write. */
 const useGranularity = 10 * 60_000
 
-/** Bounds of the caches of valid tokens: of agents beyond the largest fleet, and of users. */
+/** Cache limits: more agents than the largest fleet has, and users. */
 const mostAgents = 262_144
 const mostUsers = 16_384
 const forever = Number.POSITIVE_INFINITY
 
-/** Seconds after which a user's client may try again while the store is away. */
+/** Seconds after which a user's client may retry while the store is unavailable. */
 const retryAfter = 2
-/** Attempts of agents per second that a server refuses at little cost. */
+/** Agents per second that a server can refuse cheaply. */
 const cheapRefusals = 200
 
 /** Prefix of each kind of bearer token (contract §2). */
@@ -42,12 +42,12 @@ type TokenKind = keyof typeof tokenPrefixes
 const kinds = Object.entries(tokenPrefixes) as [TokenKind, string][]
 
 /**
- * From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. Without
- * a promise where it is remembered: an agent's heartbeat asks this each time.
+ * Returns the holder of a bearer token; undefined if the token is unknown, expired, revoked, or its user is disabled.
+ * Cached holders are returned without a promise, because every heartbeat of an agent asks.
  */
 export type Credentials = (token: string) => Caller | Promise<Caller | undefined>
 
-/** `isCurrent`: whether what is remembered still follows the records; else each token is `unavailable`. */
+/** `isCurrent`: whether the caches still follow the records; if not, every token is `unavailable`. */
 export function createCredentials(
   store: Store,
   clock: Clock,
@@ -88,19 +88,19 @@ export function createCredentials(
     if (!host.agent.tokenUsed) {
       await noted(store, async (tx) => {
         const current = await tx.get('hosts', host.id)
-        // Many first calls may come at once; one note is enough.
+        // Concurrent first calls: one note is enough.
         if (current?.agent?.tokenHash === tokenHash && !current.agent.tokenUsed)
           tx.put('hosts', { ...current, agent: { ...current.agent, tokenUsed: true } })
       })
     }
-    // What was revoked while the note was written must not open a link.
+    // A token revoked during that write must not open a link.
     if (!host.agent.tokenUsed && !(await store.find('hosts', 'agentToken', tokenHash))[0]) return undefined
     const caller: AgentCaller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId, tokenHash }
-    // A first use that could not be noted yet is tried again at the next.
+    // A first use that could not be recorded is retried at the next call.
     return { caller, until: host.agent.tokenUsed ? forever : 0 }
   }
 
-  /** A token that is used up is known until it expires: its holder may repeat a registration whose answer was lost. */
+  /** A used-up token stays valid until it expires, because its holder may repeat a registration after a lost answer. */
   async function enrollment(tokenHash: string): Promise<Caller | undefined> {
     const [found] = await store.find('enrollments', 'tokenHash', tokenHash)
     if (!found || clock.now() >= Date.parse(found.expiresAt)) return undefined
@@ -125,19 +125,19 @@ export function createCredentials(
   }
 }
 
-/** A cached caller, valid until then unless the records that it follows from change. */
+/** Cached caller, valid until `until` or until its records change. */
 interface Known<C extends Caller = Caller> {
   caller: C
   /** Milliseconds since the epoch. */
   until: number
 }
 
-/** Callers by token, each until a record that it follows from changes; `idOf` names that of its token or host. */
+/** Cache of callers by token; a change of a caller's record evicts it. `idOf` returns the id of that record. */
 class Remembered<C extends Caller> {
   readonly #known: BoundedMap<string, Known<C>>
   readonly #tokens = new Map<number, string>()
   readonly #idOf: (caller: C) => number
-  /** What was read before the last change may be out of date. */
+  /** Counts changes: a lookup that overlaps one may be out of date. */
   #changes = 0
 
   constructor(idOf: (caller: C) => number, most: number) {
@@ -164,7 +164,7 @@ class Remembered<C extends Caller> {
     return found.caller
   }
 
-  /** Null: of any. */
+  /** `id` null: evicts all. */
   changed(id: number | null): void {
     if (id === null) return this.changedWhere(() => true)
     this.#changes++
@@ -184,11 +184,11 @@ class Remembered<C extends Caller> {
   }
 }
 
-/** Retry-After for each of `count` agents, in seconds, so that refusals do not keep the server busy. */
+/** Retry-After in seconds for each of `count` agents, so that refusals do not overload the server. */
 const agentRetryAfter = (count: number): number =>
   Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / cheapRefusals)))
 
-/** Until when a token lasts if it is not used again: until it expires or, as a session, until it was unused for too long. Milliseconds since the epoch. */
+/** Expiry of a token that is not used again, including the idle limit of a session. Milliseconds since 1970. */
 export function lastsUntil({ kind, expiresAt, lastUsedAt }: TokenRecord): number {
   const expires = Date.parse(expiresAt)
   return kind === 'session' ? Math.min(expires, Date.parse(lastUsedAt) + sessionIdle) : expires
@@ -196,7 +196,6 @@ export function lastsUntil({ kind, expiresAt, lastUsedAt }: TokenRecord): number
 
 export const isLive = (token: TokenRecord, now: number): boolean => now < lastsUntil(token)
 
-/** Writes down that a token is in use. */
 export async function noteUse(store: Store, tokenId: number, now: number): Promise<void> {
   const token = await store.get('tokens', tokenId)
   if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity) return
@@ -206,7 +205,7 @@ export async function noteUse(store: Store, tokenId: number, now: number): Promi
   })
 }
 
-/** A full disk refuses this note, but not what goes on: reads and heartbeats (reliability F04). */
+/** Writes a note of use; a full disk must not fail the read or heartbeat that it belongs to (reliability F04). */
 async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Promise<void> {
   if (store.readOnlyReason !== null) return
   await store.transact(work).catch((error: unknown) => {
@@ -214,7 +213,7 @@ async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Pr
   })
 }
 
-/** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
+/** A new opaque token of 256 bits, and its SHA-256; the store keeps only the hash. */
 export function newToken(kind: TokenKind): { token: string; tokenHash: string } {
   const token = tokenPrefixes[kind] + randomBytes(32).toString('base64url')
   return { token, tokenHash: sha256(token) }
@@ -225,12 +224,11 @@ function kindOfToken(token: string): TokenKind | null {
   return null
 }
 
-/** Bound of the cache; the least recently used token is evicted. */
 const mostLastKnown = 1024
 
 /**
- * Credentials with a cache of users' tokens for outages of the store. A token that was valid before is accepted until it
- * expires, or its revocation is known. Only for `/metrics`, which has to report the outage and shows no secrets.
+ * Credentials with a cache of users' tokens for store outages: a token that was valid before is accepted until it
+ * expires or its revocation is known. Only for `/metrics`, which must report the outage and shows no secrets.
  */
 export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
   /** By hash of the token. */
@@ -262,8 +260,8 @@ export function lastKnown(store: Store, clock: Clock, credentials: Credentials):
 }
 
 /**
- * Throws unless the caller's token still stands for an enabled user who may do this: what ended it while the work
- * waited must not leave anything new behind. `lasting`: what may outlast the token.
+ * Throws unless the caller's token is still valid and its user enabled and allowed to do this: a token that ended
+ * while the work waited must not create anything. `lasting`: for work that may outlast the token.
  */
 export async function stillAllowed(
   tx: Pick<Transaction, 'get'>,

@@ -13,7 +13,7 @@ export interface PasswordCost {
 
 export const usualCost: PasswordCost = { N: 16_384, r: 8, p: 1 }
 const keyBytes = 32
-/** scrypt and fsync share libuv's threads: four at once took an fsync from 0.2 to 279 ms (reliability "Facts that bite"). */
+/** scrypt shares libuv's threads: 4 at once raised an fsync from 0.2 to 279 ms (reliability "Facts that bite"). */
 const atOnce = 2
 const queueLimit = 64
 
@@ -25,7 +25,6 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** Takes the same time for an unknown user (`stored` undefined) as for a wrong password (contract §2). */
   verify(password: string, stored: string | undefined): Promise<boolean>
-  /** Number of passwords that wait for their turn. */
   readonly queueLength: number
 }
 
@@ -73,8 +72,8 @@ function derive(password: string, salt: Buffer, { N, r, p }: PasswordCost): Prom
 }
 
 /**
- * No default password exists: the first start of an empty store makes user `admin` with the given password, or a
- * random one, which the caller shows once (contract §2). Null when there are users already.
+ * Creates user `admin` in an empty store, with the given password or a random one, which the caller shows once; there
+ * is no default password (contract §2). Null if there are users already.
  */
 export async function createFirstUser(
   store: Store,
@@ -91,7 +90,7 @@ export async function createFirstUser(
   const at = isoTime(clock.now())
   const made = await store.transact(async (tx) => {
     await tx.lock('admins')
-    // Another server may have started meanwhile.
+    // Another server may have started in the meantime.
     if (await isUsed(tx)) return false
     tx.put('users', {
       id: await tx.nextId('users'),

@@ -1,17 +1,17 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Codes of an authenticator app (RFC 6238), as all apps know them: HMAC-SHA-1, six digits, a new one every 30 s. */
+/** TOTP codes (RFC 6238) as all apps support them: HMAC-SHA-1, six digits, a new one every 30 s. */
 const period = 30_000
 const digits = 6
-/** Steps before and after the present one that are taken too: clocks of phones, and the time that typing takes (RFC 6238 §5.2). */
+/** Accepted steps before and after the current one, for clock drift and typing time (RFC 6238 §5.2). */
 const tolerance = 1
-/** Of how many steps a code is taken at one moment. */
+/** Number of steps whose codes are valid at one moment. */
 export const stepsTaken = 2 * tolerance + 1
 /** Bytes; RFC 4226 §4 recommends 160 bits. */
 const secretLength = 20
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** As RFC 4648 §6 has it, without padding. */
+/** Base32 (RFC 4648 §6) without padding. */
 function toBase32(bytes: Uint8Array): string {
   const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('')
   return (bits.match(/.{1,5}/g) ?? []).map((five) => base32[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
@@ -31,16 +31,15 @@ export function codeAt(secret: string, step: number): string {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** digits).padStart(digits, '0')
 }
 
-/** A new secret, as apps take it: base32. */
 export const newSecret = (): string => toBase32(randomBytes(secretLength))
 
-/** What an app reads from a QR code (its format: github.com/google/google-authenticator/wiki/Key-Uri-Format). */
+/** URI for a QR code (format: github.com/google/google-authenticator/wiki/Key-Uri-Format). */
 export function uriOf(secret: string, username: string, server: string): string {
   const label = [`rsm ${server}`, username].map(encodeURIComponent).join(':')
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(`rsm ${server}`)}`
 }
 
-/** The step whose code this is, of those about `now`; null for no code of them. */
+/** The accepted step around `now` that has this code; null if there is none. */
 export function stepOf(secret: string, code: string, now: number): number | null {
   const present = Math.floor(now / period)
   const given = Buffer.from(code)
@@ -51,10 +50,10 @@ export function stepOf(secret: string, code: string, now: number): number | null
   return null
 }
 
-/** Codes for whoever has lost the app, 50 bits each: `ABCDE-23456`. */
+/** Recovery codes for users who lost their app, 50 bits each: `ABCDE-23456`. */
 export function newRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => toBase32(randomBytes(7)).slice(0, 10).replace(/^.{5}/, '$&-'))
 }
 
-/** As somebody typed it: without blanks and dashes, in upper case. */
+/** Normalizes a typed code: no blanks or dashes, upper case. */
 export const plainCode = (typed: string): string => typed.replace(/[\s-]/g, '').toUpperCase()
