@@ -14,25 +14,25 @@ import { placeOf } from './storage/postgres/place.ts'
 export interface RunningServer {
   url: string
   port: number
-  /** Of the key that serves now, `sha256//` and base64; null without TLS. */
+  /** Pin of the current certificate's key, `sha256//` and base64; null without TLS. */
   readonly fingerprint: string | null
-  /** Whether nobody but itself has signed that certificate: clients have to pin it. */
+  /** Whether that certificate is self-signed, so that clients must pin it. */
   readonly selfSigned: boolean
-  /** Answers a request as one that comes over HTTP, without a connection. Rejects where the server is not open. */
+  /** Handles a request without a connection. Rejects if the server is not open. */
   readonly inject: Listeners['inject']
-  /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
+  /** Reloads the certificate from its files; keeps the old one and logs an error if the new one is invalid. */
   reloadCertificate(): Promise<void>
-  /** The first user, if this start made one and chose its password. */
+  /** The first user, if this start created one with a generated password. */
   createdAdmin: { username: string; password: string } | null
-  /** Resolves when the server has stopped, for whatever reason. */
+  /** Resolves when the server has stopped, for any reason. */
   closed: Promise<void>
-  /** Why it has stopped by itself; null where it was told to, or runs. */
+  /** Why the server stopped on its own; null while it runs, and after `close`. */
   readonly fault: RsmError | null
   /** Stops in order; resolves within 10 s. */
   close(): Promise<void>
 }
 
-/** Milliseconds for all steps of a stop that need PostgreSQL. */
+/** Milliseconds for all shutdown steps that need PostgreSQL. */
 const patienceAtStop = 4_000
 
 type FirstUser = Awaited<ReturnType<typeof createFirstUser>>
@@ -43,10 +43,7 @@ interface Parts {
   listeners: Listeners
 }
 
-/**
- * Starts the server: lock, keys, store, engine, then the listeners. What was running when a former process ended goes on
- * where it stood before the first request is taken.
- */
+/** Starts the server: lock, keys, store, engine, then listeners. Recovers running tasks before the first request. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
   refuseAdvertised(options)
@@ -63,10 +60,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await fillHostSets(work.context)
     const port = await parts.listeners.open()
     work.context.handedOut.listensOn(port)
-    // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
+    // Only once the port is bound: a failed start must not leave a user whose password was never shown.
     const first = await welcomeFirstUser(parts, options)
     await recordStart(parts, options, port)
-    // Before the first answer: what is acknowledged from here on is not taken back.
+    // Before the first answer, because nothing acknowledged from here on may be rolled back.
     await endUpgrade(base.path)
     parts.listeners.accept({ madeFirstUser: first !== null })
     work.deliveries.start()
@@ -80,7 +77,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** What opens the data: PostgreSQL costs who has a data directory nothing. */
+/** Loads PostgreSQL support only if needed, because it costs start time. */
 async function engineOf(options: ServerOptions): Promise<OpenData> {
   const place = placeOf(options)
   if (place === null) return openFileStore
@@ -88,12 +85,12 @@ async function engineOf(options: ServerOptions): Promise<OpenData> {
   return openPostgres(place)
 }
 
-/** Tells what the audit log has lost since the last stop, and which keys this start has replaced. */
+/** Reports entries missing from the audit log since the last stop, and keys that this start replaced. */
 async function checkKept({ base, work }: Parts, { newKeys }: ServerOptions): Promise<void> {
   await work.events.checkHead()
   const { replacedKeys } = base.data
   if (replacedKeys === null) {
-    if (newKeys === true) base.log.info({}, 'the keys are those of the store: --new-keys replaced none')
+    if (newKeys === true) base.log.info({}, 'the keys match the store: --new-keys replaced nothing')
     return
   }
   const { agents, credentials, tasks, webhooks } = replacedKeys
@@ -143,10 +140,10 @@ async function shut({ base, work, listeners }: Parts): Promise<void> {
   await listeners.refuse()
   work.housekeeping.stop()
   const sending = work.deliveries.stop()
-  // Before the engine: what it starts is still taken in.
+  // Before the engine stops, so that it still accepts the tasks that the planner starts.
   await tried(work.planner.stop())
-  // Engine and links before the rest, so that no host counts as unreachable because this server leaves; its tasks are
-  // another's to take at once.
+  // Engine and links before the rest, so that other servers take over its tasks at once and no host counts as
+  // unreachable.
   const stepping = context.engine.stop()
   await tried(work.membership.leave())
   listeners.closeLinks()
@@ -155,7 +152,7 @@ async function shut({ base, work, listeners }: Parts): Promise<void> {
   await tried(stepping)
   await tried(sending)
   await tried(context.terminals.stop())
-  // All that is recorded has happened by now. The disk is last: nothing acknowledged is cut off.
+  // All recorded events have happened by now. The disk comes last, so that nothing acknowledged is lost.
   events.stop()
   await tried(work.refusals.close())
   await tried(events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid }))
@@ -164,9 +161,9 @@ async function shut({ base, work, listeners }: Parts): Promise<void> {
   await tried(base.close())
 }
 
-/** Resolves when the step has ended or failed. A store of several servers may be away: none of them waits for it for long. */
+/** Resolves when the step has ended or failed; on a shared store, which may be unreachable, also at the deadline. */
 async function endedBefore(late: number, { data, log }: Base, step: Promise<void>): Promise<void> {
-  const ended = step.catch((error: unknown) => log.warn({ err: error }, 'a step of the stop failed'))
+  const ended = step.catch((error: unknown) => log.warn({ err: error }, 'a shutdown step failed'))
   if (data.shared === null) return ended
   const given = new AbortController()
   const left = Math.max(late - performance.now(), 100)

@@ -9,7 +9,6 @@ import type { Data, OpenData } from '../storage/ports/data.ts'
 import { openTls, type Tls } from '../tls/tls.ts'
 import type { ServerOptions } from './options.ts'
 
-/** What all else of a server stands on. */
 export interface Base {
   /** The data directory, whose lock is held until `close`. */
   path: string
@@ -21,11 +20,10 @@ export interface Base {
   metrics: ServerMetrics
   clock: Clock
   log: LeveledLog
-  /** Waits for what is on its way to the disk; then the directory is another's to lock. */
+  /** Flushes pending writes, then releases the lock of the directory. */
   close(): Promise<void>
 }
 
-/** How the server is reached where it listens. */
 export const urlOf = ({ tls }: Base, host: string, port: number): string =>
   `${tls === null ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -49,7 +47,7 @@ export async function openBase(options: ServerOptions, openData: OpenData): Prom
       clock: options.clock ?? systemClock,
       log,
       onFatal(error) {
-        log.error({ err: error }, 'what the store stands on cannot be trusted any more; stopping at once')
+        log.error({ err: error }, 'the storage can no longer be trusted; stopping at once')
         process.exit(1)
       },
     })

@@ -19,26 +19,25 @@ import { type Base, urlOf } from './base.ts'
 import { endpointOf, explainListen, type ServerOptions } from './options.ts'
 import type { Work } from './work.ts'
 
-/** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
+/** Connections that wait to be accepted; the kernel caps this at somaxconn. */
 const listenBacklog = 8192
-/** Milliseconds: streams and requests under way get so long to end before their sockets are closed. */
+/** Milliseconds that open streams and requests have to end before their sockets are closed. */
 const drainTime = 5000
 const idleCheckInterval = 50
 
-/** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
+/** Entry points of a server: HTTP, WebSockets of agents and terminals, and the local control socket. */
 export interface Listeners {
   readonly serving: Serving
-  /** Answers a request without a connection, as Fastify's `inject` does. */
+  /** Handles a request without a connection, like Fastify's `inject`. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>
-  /** Listens; all but health and ready answers 503 until `accept`. Answers the port. Throws `unavailable`. */
+  /** Listens and returns the port; all but health and ready answer 503 until `accept`. Errors: `unavailable`. */
   open(): Promise<number>
-  /** `start`: what `rsm server status` says of it. */
+  /** Starts taking requests; `start` goes into `rsm server status`. */
   accept(start: { madeFirstUser: boolean }): void
-  /** From here on requests and sockets are refused. */
   refuse(): Promise<void>
   /** Closes the sockets of agents and terminals with 1001. */
   closeLinks(): void
-  /** Resolves when what is under way is answered, or its time is over, and nothing listens any more. */
+  /** Stops listening. Resolves when requests in flight are answered or the drain time is over. */
   close(): Promise<void>
 }
 
@@ -141,7 +140,7 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
     async close() {
       facts.publish('stopping', { reason: 'the server is shutting down' })
       const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
-      // An answer that waited for the disk may have been written as if its connection would stay.
+      // A response that waited for the disk may have promised keep-alive.
       const idling = setInterval(() => app.server.closeIdleConnections(), idleCheckInterval)
       const closed = app.close()
       unused.close()
@@ -164,10 +163,9 @@ async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus
   }
 }
 
-/** Such an address means every address of the machine, and leads nowhere. */
+/** Whether a listen address means all addresses, so that no client can connect to it. */
 const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
 
-/** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
   { context, credentials, deliveries, fleetEvents, backup, membership }: Work,

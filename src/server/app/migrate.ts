@@ -21,7 +21,7 @@ import { openSource, openTarget } from '../storage/postgres/migrate/store.ts'
 import { createPostgresWriter } from '../storage/postgres/migrate/writer.ts'
 import type { KeyRecord } from '../storage/records/run.ts'
 
-/** What `rsm server migrate` does: it moves the store of a stopped server to another place, and compares all of it there. */
+/** `rsm server migrate`: copies the store of a stopped server to another place, then compares the copy. */
 
 export type Stage = 'moved' | 'compared'
 export type OnProgress = (stage: Stage, kind: Kind, sum: Sum) => void
@@ -33,7 +33,7 @@ interface Options {
   readonly insecureStore: boolean
   /** The data directory. */
   readonly directory: string
-  /** Where the keys are; `keys` in the data directory by default. */
+  /** Directory of the keys; `keys` in the data directory by default. */
   readonly keysDir: string | undefined
   readonly onProgress: OnProgress
 }
@@ -42,7 +42,7 @@ export interface Migrated {
   readonly from: string
   readonly to: string
   readonly storeId: string
-  /** How much has moved, by what it is; `bytes` of output, recordings and audit log. */
+  /** Number of records moved, by kind; `bytes` of output, recordings and audit log. */
   readonly moved: Readonly<Record<string, number>>
   readonly keysDir: string
 }
@@ -63,16 +63,16 @@ function countsOf(sums: Sums): Record<string, number> {
   }
 }
 
-/** @throws RsmError `internal` where the copy is not the same */
+/** @throws RsmError `internal` if the copy differs. */
 async function compare(sums: Sums, copy: Reader, onProgress: OnProgress): Promise<void> {
   const found = differing(sums, await sumsOf(copy, (kind, sum) => onProgress('compared', kind, sum)))
   if (found.length === 0) return
-  throw new RsmError('internal', `what was moved is not the same in its new place: ${found.join(', ')}`, {
+  throw new RsmError('internal', `the copy differs from the original: ${found.join(', ')}`, {
     hint: 'the old store is unchanged: start the server with it, and report this to the makers of rsm',
   })
 }
 
-/** Whoever can't read the keys of a store has no use for it. Errors: `unavailable`. */
+/** Checks that the keys are readable and match the store. Errors: `unavailable`. */
 async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise<void> {
   for (const name of keyNames) {
     const file = join(directory, name)
@@ -83,12 +83,12 @@ async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise
     const fault = keyFault(name, bytes, keys.find(({ id }) => id === name)?.keyId, true)
     if (fault !== null)
       throw new RsmError('unavailable', `${file} ${fault}, and the store was used with it`, {
-        hint: 'name the directory with the keys of the server by --keys, or put them back from a backup',
+        hint: 'give the directory of the server keys with --keys, or restore the keys from a backup',
       })
   }
 }
 
-/** From a data directory to an empty database. The directory stays as it is; at the end it is noted there that its store has moved. */
+/** Copies a data directory to an empty database. The directory stays, with a note that its store has moved. */
 export async function migrateToPostgres(options: Options): Promise<Migrated> {
   const { storePasswordFile, insecureStore, onProgress } = options
   const address = readStoreAddress(options.store, storePasswordFile, insecureStore)
@@ -112,7 +112,7 @@ export async function migrateToPostgres(options: Options): Promise<Migrated> {
       await compare(sums, readPostgres(database), onProgress)
       await ask('analyze')
       await noteElsewhere(path, { store: to, storeId })
-      // On disk with all that came before it.
+      // From here on synchronous: the next commit also flushes everything before it.
       await ask('set synchronous_commit = on')
       await openStore(ask)
       return { from: path, to, storeId, moved: countsOf(sums), keysDir }
@@ -124,7 +124,7 @@ export async function migrateToPostgres(options: Options): Promise<Migrated> {
   }
 }
 
-/** Errors: as of `readStoreAddress`, of the option that the URL came from. */
+/** Errors: as `readStoreAddress`, naming the option that holds the URL. */
 function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): StoreAddress {
   try {
     return readStoreAddress(store, storePasswordFile, insecureStore)
@@ -139,7 +139,7 @@ function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): St
   }
 }
 
-/** From PostgreSQL to a new data directory. The database stays as it is, but for a note that its store has moved. */
+/** Copies PostgreSQL to a new data directory. The database stays, with a note that its store has moved. */
 export async function migrateToDirectory(options: Options): Promise<Migrated> {
   const { keysDir, onProgress } = options
   const address = addressOfFrom(options)

@@ -51,9 +51,8 @@ import { createTerminalRetention } from '../terminals/retention.ts'
 export { checkBackup, writeCheckedFile } from '../storage/backup/checked-file.ts'
 export { restoreKeys } from '../storage/files/backup/restore.ts'
 
-/** What `rsm server` commands do themselves on a data directory where no server runs: they take its lock, as a server does. */
+/** `rsm server` commands on a data directory without a running server; they lock it as a server does. */
 
-/** A store in PostgreSQL, as options name it. */
 interface StoreOptions {
   readonly store: string
   readonly storePasswordFile: string | undefined
@@ -97,7 +96,7 @@ async function openDatabase(path: string, store: StoreOptions): Promise<Opened> 
   }
 }
 
-/** A backup of a data directory, which is locked until the backup has ended, or of a store in PostgreSQL. */
+/** Makes a backup of a data directory, which stays locked until the backup has ended, or of a PostgreSQL store. */
 export async function backupOffline(
   dataDir: string,
   keysDir: string | undefined,
@@ -131,11 +130,10 @@ export const restore = (
   passphrase: string | undefined,
 ): Promise<Restored> => restoreBackup(source, path, passphrase, systemClock.now())
 
-/** Writes the store of a data directory anew. */
 export const compactOffline = (dataDir: string): Promise<Compacted> =>
   withOfflineStore(dataDir, createLog('WARN'), (store) => store.compact())
 
-/** A new password for a user; see operations/reset-password.ts for its errors. */
+/** Sets a user's password; see operations/reset-password.ts for its errors. */
 export const resetPasswordOffline = (
   dataDir: string,
   input: { username: string; password: string },
@@ -156,7 +154,7 @@ export const resetPasswordOffline = (
   })
 }
 
-/** Says what is past its time or too much, and removes it unless that is only asked. */
+/** Lists data past its retention or size limit, and removes it unless `dryRun`. */
 export const retentionOffline = (
   dataDir: string,
   limits: Pick<OldData, 'taskRetention' | 'recordingRetention' | 'maxOutputBytes'>,
@@ -187,7 +185,6 @@ export const retentionOffline = (
   })
 }
 
-/** Says that the clock is right. */
 export const confirmClockOffline = (dataDir: string): Promise<ClockConfirmed> => {
   const log = createLog('WARN')
   return withOfflineStore(dataDir, log, async (store, path) => {
@@ -203,7 +200,7 @@ export const confirmClockOffline = (dataDir: string): Promise<ClockConfirmed> =>
   })
 }
 
-/** Lets what is held start with the next start of the server, or cancels it. Errors: `conflict` where nothing is held. */
+/** Releases held work for the next server start, or cancels it. Errors: `conflict` if nothing is held. */
 export const confirmRestoreOffline = (dataDir: string, cancelPending: boolean): Promise<RestoreConfirmed> => {
   const [clock, log] = [systemClock, createLog('WARN')]
   return withOfflineStore(dataDir, log, async (store, path) => {
@@ -218,13 +215,13 @@ export const confirmRestoreOffline = (dataDir: string, cancelPending: boolean): 
       await ownership.claim(member, await executions.running())
       const serverRuns = await beginRun(store, clock)
       const parts = { executions, store, serverRuns, member, clock, facts: createLocalFacts(), log }
-      // No agent speaks to this process.
+      // No agent is linked to this process.
       const noAgents = { keys: { isAuthentic: () => false }, webhookEvents: { write() {} } }
       const restoreHold = createRestoreHold(
         { ...parts, ...noAgents, ended: () => {} },
         { get: () => undefined },
       )
-      // As a start does: what may have run since the backup is not sent again.
+      // As at a start: do not send again what may have run since the backup.
       await restoreHold.load()
       await restoreHold.settle()
       const { confirmed } = await restoreHold.confirm(cancelPending)
@@ -252,7 +249,7 @@ const openAudit = (path: string, storeId: string, log: Log) =>
     onFatal: fail,
   })
 
-/** What is the matter with a data directory; where no server runs it is locked meanwhile, as far as that is possible. */
+/** Examines a data directory; locks it meanwhile if no server runs and the lock file is accessible. */
 export async function examine(
   dataDir: string,
   keysDir: string | undefined,
@@ -274,7 +271,7 @@ export async function examine(
   }
 }
 
-/** The lock of a data directory as it is found: `openDataDirectory` would mend its rights. An error: another has it. */
+/** Locks a data directory without repairing its permissions; returns an error if another process has the lock. */
 async function lockAsItIs(dataDir: string): Promise<FileHandle | RsmError | null> {
   const path = join(dataDir, 'lock')
   const isThere = await access(path, constants.R_OK | constants.W_OK).then(

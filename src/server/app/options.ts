@@ -10,29 +10,29 @@ import type { WebhookAllowance } from '../webhooks/judge.ts'
 
 export interface ServerOptions {
   host: string
-  /** 0 takes any free port. */
+  /** 0 for any free port. */
   port: number
   dataDir: string
   /**
-   * `postgres://USER@HOST[,HOST…]/DATABASE`, which servers share (contract §12). The data directory has it all by default; with
-   * this it has what is local only.
+   * `postgres://USER@HOST[,HOST…]/DATABASE`, shared by several servers (contract §12); then the data directory holds
+   * only local data. By default it holds everything.
    */
   store?: string | undefined
-  /** Its first line is the password for `store`; what ~/.pgpass says by default. */
+  /** File whose first line is the password for `store`; ~/.pgpass by default. */
   storePasswordFile?: string | undefined
   /** Allows plain text to a `store` beyond loopback and Unix sockets; false by default. */
   insecureStore?: boolean
-  /** Of this server among those of `store`, each of which has another. */
+  /** Unique name of this server among those that share `store`. */
   serverName?: string | undefined
-  /** How other servers of `store` reach this one, `HOST:PORT` or a URL; the address that it listens on by default. */
+  /** `HOST:PORT` or URL by which other servers of `store` reach this one; its listen address by default. */
   advertise?: string | undefined
-  /** Where the signing and sealing keys are, and the pair of a self-signed certificate; `keys` in the data directory by default. */
+  /** Directory of signing key, sealing key and self-signed certificate; `keys` in the data directory by default. */
   keysDir?: string
   /** Seconds. */
   heartbeatInterval: number
   /** Seconds. */
   metricsInterval: number
-  /** Seconds for which cpu or memory has to be high until the host is WARNING; 600 by default. */
+  /** Seconds for which CPU or memory must be high before the host is WARNING; 600 by default. */
   warnAfter?: number
   /** Seconds without a data frame or an agent's ping after which a link is closed. */
   wsIdleTimeout: number
@@ -40,48 +40,48 @@ export interface ServerOptions {
   adminPassword?: string
   /** Plain HTTP by default. */
   tls?: TlsOptions
-  /** How hosts reach the server, in what they are told to join by (as the caller reaches it by default), and links in webhooks. */
+  /** URL by which hosts reach the server, for join strings (the caller's URL by default) and links in webhooks. */
   publicUrl?: string | undefined
-  /** Allows a host other than loopback without TLS. */
+  /** Allows listening beyond loopback without TLS. */
   insecureHttp: boolean
-  /** Where webhooks may lead beyond https and public addresses; nowhere by default. */
+  /** Webhook targets allowed beyond https and public addresses; none by default. */
   webhooks?: WebhookAllowance
-  /** Milliseconds for which a host has to be offline, or back, until webhooks hear of it; 60,000 and 15,000 by default. */
+  /** Milliseconds a host must be offline, or back, before webhooks report it; 60,000 and 15,000 by default. */
   webhookHostGrace?: { readonly offline: number; readonly online: number }
-  /** Addresses and networks (CIDR) of proxies that say who the client is; none by default. */
+  /** Addresses and networks (CIDR) of proxies whose forwarding headers are trusted; none by default. */
   trustedProxies?: readonly string[]
   logLevel: LogLevel
-  /** Whether entries of the audit log have the first line of what runs; true by default. */
+  /** Whether audit entries include the first line of a script; true by default. */
   auditCommands?: boolean
-  /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
+  /** Days for which ended tasks are kept, with their output; 0 = forever; 30 by default (contract §4). */
   taskRetention?: number
-  /** Bytes of output on disk past which the oldest ended tasks go before their days are over; 0 = any, the default. */
+  /** Bytes of output on disk past which the oldest ended tasks are removed early; 0 = unlimited, the default. */
   maxOutputBytes?: number
-  /** Bytes of the largest file that is taken for hosts, or from one; 2 GiB by default (contract §13). */
+  /** Bytes of the largest file copied to or fetched from hosts; 2 GiB by default (contract §13). */
   maxFileSize?: number | undefined
-  /** Bytes of one user's uploads that wait for a task; 20 GiB, or ten of the largest files if that is more, by default. */
+  /** Bytes of a user's unused uploads; by default 20 GiB, or ten of the largest files if that is more. */
   maxUploadBytes?: number | undefined
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean
-  /** How long a recording may be, and whether its session goes on behind that; 256 MiB, and it ends, by default. */
+  /** Largest recording, and whether its session continues beyond that; 256 MiB, and the session ends, by default. */
   recordingBound?: RecordingBound
-  /** Days for which ended terminal sessions are kept, with their recording; 0 = for good; 90 by default. */
+  /** Days for which ended terminal sessions are kept, with their recording; 0 = forever; 90 by default. */
   recordingRetention?: number
-  /** Seconds without data in either direction after which a terminal session ends; 0 = none; 3600 by default. */
+  /** Seconds without data in either direction after which a terminal session ends; 0 = never; 3600 by default. */
   terminalIdleLimit?: number
-  /** Whether `/metrics` answers without a token; false by default. */
+  /** Whether `/metrics` requires no token; false by default. */
   metricsOpen?: boolean
-  /** Whether keys that are missing, damaged or another store's are replaced by new ones; refused by default. */
+  /** Whether missing, damaged or mismatched keys are replaced by new ones instead of refusing to start. */
   newKeys?: boolean
-  /** Of new passwords; those that there are keep theirs. */
+  /** For new passwords; existing ones keep theirs. */
   passwordCost?: PasswordCost
-  /** The system's by default. */
+  /** System clock by default. */
   clock?: Clock
-  /** Milliseconds from the start until what is past its time is removed for the first time; 60,000 by default. */
+  /** Milliseconds from the start to the first removal of expired data; 60,000 by default. */
   firstSweepAfter?: number
 }
 
-/** Errors: `usage` where the options would send secrets in the clear, or those of TLS contradict each other. */
+/** Errors: `usage` if the options would send secrets in plain text or those of TLS contradict each other. */
 export function refuseOpenHttp({
   host,
   insecureHttp,
@@ -97,7 +97,7 @@ export function refuseOpenHttp({
   )
 }
 
-/** Errors: `usage` for an invalid address, or one to which terminals would be sent in the clear. */
+/** Errors: `usage` for an invalid address, or one to which terminals would be sent in plain text. */
 export function refuseAdvertised({
   advertise,
   tls = {},
@@ -123,7 +123,7 @@ export function refuseAdvertised({
 
 const hostAndPort = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}$/i
 
-/** How other servers reach this one: at `advertise`, which is `HOST:PORT` or the URL of a proxy with a certificate of its own. */
+/** How other servers reach this one; `advertise` is `HOST:PORT` or the URL of a proxy with its own certificate. */
 export function endpointOf(
   { advertise }: Pick<ServerOptions, 'advertise'>,
   address: string,
@@ -134,11 +134,11 @@ export function endpointOf(
   return { url: `${new URL(address).protocol}//${advertise}`, pin }
 }
 
-/** Why the address can not be listened on, and what to do. */
+/** Why the server cannot listen on the address, with a hint. */
 export function explainListen(error: NodeJS.ErrnoException, { host, port }: ServerOptions): RsmError {
   if (error.code === 'EADDRINUSE')
     return new RsmError('unavailable', `port ${port} of ${host} is in use`, {
-      hint: 'stop what listens there, or choose another with --port (0 takes any free one)',
+      hint: 'stop the program that uses it, or choose another port with --port (0 for any free one)',
       cause: error,
     })
   return new RsmError('unavailable', `Could not listen on ${host} port ${port}: ${error.message}`, {

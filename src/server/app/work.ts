@@ -39,9 +39,9 @@ import { createSender } from '../webhooks/sender.ts'
 import type { Base } from './base.ts'
 import type { ServerOptions } from './options.ts'
 
-/** Of a server that has its store to itself. */
+/** Server name if the store is not shared. */
 const nameAlone = 'server'
-/** Milliseconds for which a token that was good when the store was last reached is taken without it (contract §12). */
+/** Milliseconds for which a cached token stays valid while the store is unreachable (contract §12). */
 const trustedFor = 30_000
 
 /** Milliseconds (contract §16). A host that is back is reported sooner, once it is likely to stay. */
@@ -49,7 +49,7 @@ const defaultHostGrace = { offline: 60_000, online: 15_000 }
 
 export type Work = Awaited<ReturnType<typeof startWork>>
 
-/** What a server does on its store while nothing listens: tasks, terminal sessions, what is recorded, what expires. */
+/** Starts the parts of a server that work on its store, without listeners: tasks, terminals, audit log, retention. */
 export async function startWork(base: Base, options: ServerOptions) {
   const { data, clients, facts, clock, log } = base
   const { store, presence, agreed, audit, notedHead: noted } = data
@@ -147,7 +147,7 @@ export async function startWork(base: Base, options: ServerOptions) {
   return {
     membership,
     relay,
-    /** A server that has its store to itself has no lease to lose. */
+    /** Always true if the store is not shared, because then there is no lease. */
     holdsLease,
     deliveries,
     refusals,
@@ -161,7 +161,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     removeOld: createRemoval({ ...data, retention, oldTerminals, dataLock }),
     backup: createBackups({ maintenance: data.maintenance, dataLock, log }),
     fleetEvents: createEvents(context),
-    /** Whether what had this id may have been removed for its age. */
+    /** Whether a record with this id may have been removed because of its age. */
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>
       isPastRetention(id, noun === 'tasks' ? retention.days : recordingDays, agreed.age()),
   }
@@ -176,7 +176,7 @@ interface WebhookWorkParts {
   readonly holdsLease: () => boolean
 }
 
-/** Sends to webhooks. Errors: `usage` for an invalid allowance. */
+/** Errors: `usage` for an invalid allowance. */
 function createWebhookWork(
   { data, facts, clock, log }: Base,
   { engine, events, ...parts }: WebhookWorkParts,
