@@ -4,13 +4,13 @@ import type { Log } from '../../disk/log.ts'
 import { bounded } from '../storage/audit/entry.ts'
 import type { AuditEvent, AuditLog } from '../storage/ports/audit-log.ts'
 
-/** Bound of the pending entries, each of a few KiB at most. */
+/** Limit of pending entries, each of a few KiB at most. */
 const mostPending = 10_000
 const retryInterval = 2000
 
-/** Audit entries of completed changes: retries those that the log does not take at once. */
+/** Audit entries of completed changes; retries entries that the log does not accept at once. */
 export interface AuditOutbox extends Pick<AuditLog, 'append' | 'refusal'> {
-  /** Writes the pending entries; called by a timer, and by tests. */
+  /** Writes the pending entries; called by a timer and by tests. */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -22,18 +22,18 @@ export function createAuditOutbox({
   log,
 }: {
   audit: Pick<AuditLog, 'append' | 'refusal'>
-  /** The part of an event to write; all of it by default. */
+  /** Removes parts of an event that must not be written; keeps everything by default. */
   kept?: ((event: AuditEvent) => AuditEvent) | undefined
   clock: Pick<Clock, 'now'>
   log: Pick<Log, 'warn' | 'error'>
 }): AuditOutbox {
   const pending: AuditFacts[] = []
 
-  /** Logs the entry, so that it is known even if the server ends before it is written. */
+  /** Logs the entry, so that it is not lost if the server ends before it is written. */
   function retain(event: AuditEvent, error: unknown): void {
     const entry = bounded({ ...event, detail: { late: true, ...event.detail } })
     const reason = error instanceof Error ? error.message : String(error)
-    log.warn({ entry, reason }, 'an audit entry could not be written; trying again')
+    log.warn({ entry, reason }, 'could not write an audit entry; retrying')
     if (pending.length < mostPending) pending.push(entry)
   }
 

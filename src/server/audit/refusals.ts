@@ -5,24 +5,24 @@ import { bounded, systemActor } from '../storage/audit/entry.ts'
 import type { AuditEvent } from '../storage/ports/audit-log.ts'
 
 const window = 60_000
-/** Within a window so many of one kind are written singly of one source, and of all sources together. */
+/** Refusals of one kind written individually per window: of one source, and of all sources together. */
 const singlyOfSource = 60
 const singlyOfAll = 600
-/** Sources told apart in a window; those beyond share one budget, so that no flood fills memory or disk. */
+/** Sources counted separately in a window; further ones share a budget, so that no flood fills memory or disk. */
 const mostSources = 10_000
-/** Counts kept apart in a window, of one source and of all; what is beyond is counted by its action alone. */
+/** Counters per window, of one source and of all; past these limits, refusals are counted by action only. */
 const mostCountsOfSource = 60
 const mostCounts = 1000
 const sweepInterval = 5000
-/** The source of all those that are not told apart any more. */
+/** Key of the budget that sources past the limit share. */
 const others = ''
 
-/** Each has budgets of its own, so that a flood of one does not hide the others: least of all of those who have a token. */
+/** Each kind has its own budget, so that a flood without tokens does not hide refusals of known callers. */
 const kinds = ['login', 'access', 'operation', 'knownAccess', 'knownOperation'] as const
 type Kind = (typeof kinds)[number]
 type Singly = Record<Kind, number>
 
-/** What was not written singly, and is going to be one entry with its count. */
+/** Refusals that become one entry with their count. */
 interface Folded {
   event: AuditEvent
   from: string
@@ -50,11 +50,11 @@ function kindOf({ action, actor }: AuditEvent): Kind {
   return action === 'access.refuse' ? 'knownAccess' : 'knownOperation'
 }
 
-/** Writes down what was refused or failed, without letting a flood of it fill the disk or hide what matters. */
+/** Audits refusals and failures, so that a flood neither fills the disk nor hides other entries. */
 export interface Refusals {
-  /** Resolves when the entry is durable, or counted. `source` is who may flood: an address, an agent. */
+  /** Resolves when the entry is durable or counted. `source`: the address or agent that may flood. */
   note(source: string, event: AuditEvent): Promise<void>
-  /** Writes the counts of a window that has ended; called by a timer, and by tests. */
+  /** Writes the counts of an ended window; called by a timer and by tests. */
   sweep(): Promise<void>
   /** Writes all counts. */
   close(): Promise<void>
@@ -75,7 +75,7 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
     )
   }
 
-  // What the disk refuses is counted by the log itself.
+  // The log itself counts entries that the disk refuses.
   const sweepAside = () => void sweep().catch(() => undefined)
   const timer = setInterval(sweepAside, sweepInterval)
   timer.unref()
@@ -83,7 +83,7 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
   return {
     async note(given, unbounded) {
       sweepAside()
-      // Cut before it is kept: what was refused may be as long as a body.
+      // Truncate before keeping: a refused value may be as long as a request body.
       const event = { ...bounded(unbounded), at: isoTime(clock.now()) }
       current ??= { opened: clock.monotonic(), singly: none(), sources: new Map(), folded: new Map() }
       const { singly, sources, folded } = current
@@ -107,7 +107,7 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
     },
   }
 
-  /** Counts it with its like: the same source, action, actor and object. The last one stands for all. */
+  /** Counts refusals of the same source, action, actor and object; the last one is written for all. */
   function fold(folded: Window['folded'], source: Source, name: string, event: AuditEvent): void {
     const { action, actor, object } = event
     const key = JSON.stringify([name, action, actor.type, actor.id, actor.name, object])
@@ -117,7 +117,7 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
       source.counts++
       return count(folded, key, one)
     }
-    // Of several callers and things: none of them may stand for the others.
+    // Over the limit: count by action only, without the details of one caller.
     count(folded, action, { ...event, actor: systemActor, ip: null, object: null, detail: { mixed: true } })
   }
 

@@ -11,7 +11,7 @@ import type { Store } from '../storage/ports/store.ts'
 import type { Refusals } from './refusals.ts'
 import { guardedBy, recordFacts } from './server-facts.ts'
 
-/** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */
+/** Milliseconds between log lines with the audit head: only a head noted elsewhere reveals a truncated audit log. */
 const headInterval = 3600_000
 
 interface EventDependencies {
@@ -25,19 +25,16 @@ interface EventDependencies {
   log: Log
 }
 
-/** Records what the server does and sees outside of requests. */
 export interface ServerEvents {
   record: RecordEvent
-  /** Records a refused WebSocket upgrade. */
   refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
-  /** Records a frame that a client of a terminal sent for another's session. */
+  /** Records a frame of a terminal client for another user's session. */
   refusedTerminalFrame(
     client: { caller: Caller; ip: string | null; sessionId: string },
     message: string,
   ): void
-  /** Writes the head to the server's log. */
   sayHead(): Promise<void>
-  /** Tells, in the log and in the audit log itself, when that has lost what was noted of it. Before the first `sayHead`. */
+  /** Logs and audits entries lost since the last noted head. Call before the first `sayHead`. */
   checkHead(): Promise<void>
   stop(): void
 }
@@ -52,7 +49,7 @@ export function recordServerEvents({
   facts,
   log,
 }: EventDependencies): ServerEvents {
-  // The outbox logs its failures itself.
+  // The outbox logs failures itself.
   const write = (event: AuditEvent) =>
     outbox.append(event).then(
       () => undefined,
@@ -76,7 +73,7 @@ export function recordServerEvents({
       const status = httpStatus(error)
       if (status !== 401 && status !== 403 && status !== 429) return
       const ip = clients.addressOf(request)
-      // Never the URL itself: a browser's ticket stands in it.
+      // Never log the URL: it may contain a browser's ticket.
       const route = /^\/ws\/[a-z]+/.exec(request.url ?? '')?.[0] ?? 'unknown'
       const message = error instanceof Error ? error.message : ''
       await refusals.note(ip, {

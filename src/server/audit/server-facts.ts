@@ -8,9 +8,9 @@ import type { Store } from '../storage/ports/store.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { Refusals } from './refusals.ts'
 
-/** Watches entries that nobody waits for. */
+/** Logs failures of entries that no caller awaits. */
 export const guardedBy = (log: Log) => (work: Promise<void>) => {
-  work.catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
+  work.catch((error: unknown) => log.warn({ err: error }, 'could not write an audit entry'))
 }
 
 interface FactsDependencies {
@@ -27,7 +27,7 @@ const terminalObject = ({ id, hostname }: Pick<TerminalRecord, 'id' | 'hostname'
   name: hostname,
 })
 
-/** Records what this process sees, until the answer is called. */
+/** Audits facts of this process; returns a function that stops it. */
 export function recordFacts(
   { write, refusals, store, facts, log }: FactsDependencies,
   record: RecordEvent,
@@ -39,7 +39,7 @@ export function recordFacts(
     name: (await store.get('hosts', id))?.hostname ?? null,
   })
 
-  /** What an agent may repeat as often as it likes is bounded as refused calls are. */
+  /** Limits entries that an agent may repeat, like refused calls. */
   function ofAgent(
     agentId: string,
     action: string,
@@ -65,7 +65,7 @@ export function recordFacts(
     })
   }
 
-  /** A schedule may skip a slot each second for as long as a task runs: that is bounded as refused calls are. */
+  /** Limits skipped slots like refused calls, because a schedule may skip one every second while a task runs. */
   async function ofSlot({ schedule, slot }: Facts['slot']): Promise<void> {
     const { id, name, owner } = schedule
     const { plannedAt, firstAt, count, outcome, taskId, why, error } = slot
@@ -127,7 +127,7 @@ export function recordFacts(
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
     }),
     facts.subscribe('restored', ({ hostId, agentId, reason, tasks }) => {
-      log.error({ reason, tasks }, 'restored from a backup: what was still to start in it is held')
+      log.error({ reason, tasks }, 'restored from a backup: its pending work is held')
       const noted = hostObject(hostId).then((object) =>
         record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
       )
