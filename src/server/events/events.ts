@@ -2,22 +2,22 @@ import type { Change } from '../../core/protocol/http/events.ts'
 import { createMemberships, createPublisher, type EventsDependencies, merge } from './publisher.ts'
 import { createListener, type EventListener, type ListenOptions, Ring } from './ring.ts'
 
-/** What changes several times within this is told once, in milliseconds … */
+/** Milliseconds within which several changes of a record become one event … */
 const shortestPause = 50
-/** … and later where reading what changed takes long: it takes no more than a tenth of the time … */
+/** … or longer if reading them is slow, so that it takes at most a tenth of the time … */
 const pausePerWork = 9
-/** … but nobody waits longer than this for it to begin. */
+/** … up to this limit. */
 const longestPause = 2000
-/** So long after the last listener left, changes are still gathered: a client takes up a lost stream within that (contract §9). */
+/** Milliseconds without listeners during which changes are still collected, for clients that resume (contract §9). */
 const lingerTime = 5 * 60_000
 const ringLimits = { frames: 20_000, bytes: 16 * 1024 * 1024, batchBytes: 64 * 1024 }
 
 /**
- * Changes of hosts, tasks and clusters for dashboards (contract §3). What changed is read once, made into the bytes of an
- * event once, and every listener sends those. While nobody listens nothing is gathered.
+ * Changes of hosts, tasks and clusters for dashboards (contract §3). Each change is read and formatted once, and all
+ * listeners send the same bytes. Nothing is collected without listeners.
  */
 export interface Events {
-  /** A stream of events; it counts as a listener while its batches are taken. */
+  /** A stream of events; it counts as a listener while its batches are consumed. */
   listen(options: ListenOptions): EventListener
   close(): void
 }
@@ -52,10 +52,7 @@ export function createEvents(deps: EventsDependencies): Events {
       for (const changes of Object.values(noted)) changes.clear()
       await publish(changed)
     } catch (error) {
-      log.error(
-        { err: error },
-        'events: changes could not be read; listeners are told to read everything again',
-      )
+      log.error({ err: error }, 'events: could not read changes; listeners must read everything again')
       ring.forget()
     }
     pause = Math.min(longestPause, Math.max(shortestPause, (clock.monotonic() - began) * pausePerWork))
@@ -80,7 +77,7 @@ export function createEvents(deps: EventsDependencies): Events {
     schedule()
   }
 
-  /** Resolves when nothing that changes from now on is missed. */
+  /** Starts collecting; resolves when no further change can be missed. */
   function gather(): Promise<void> {
     clearTimeout(linger)
     if (subscriptions.length > 0) return beginning
@@ -93,13 +90,13 @@ export function createEvents(deps: EventsDependencies): Events {
     return beginning
   }
 
-  /** Who is a member of what now: what follows is told as a difference. */
+  /** Reads current memberships, the baseline for later changes. */
   async function readMemberships(): Promise<void> {
     isPublishing = true
     try {
       await memberships.changed()
     } catch (error) {
-      log.error({ err: error }, 'events: members of clusters could not be read')
+      log.error({ err: error }, 'events: could not read cluster members')
     }
     endPublishing()
   }
@@ -112,7 +109,7 @@ export function createEvents(deps: EventsDependencies): Events {
     timer = undefined
     for (const changes of Object.values(noted)) changes.clear()
     memberships.forget()
-    // What happens from now on is not known to anyone who comes back later.
+    // Changes from now on are not collected, so listeners that come back later must reset.
     ring.forget()
   }
 

@@ -10,7 +10,7 @@ import type { Store } from '../storage/ports/store.ts'
 import type { Engine } from '../tasks/engine.ts'
 import type { Ring } from './ring.ts'
 
-/** Records read and told at once; between them the listeners get their turn. */
+/** Records per batch; listeners run between batches. */
 const recordsAtOnce = 500
 
 export interface EventsDependencies {
@@ -22,14 +22,13 @@ export interface EventsDependencies {
   log: Log
 }
 
-/** Changes by id. */
 interface Changed {
   host: ReadonlyMap<number, Change>
   cluster: ReadonlyMap<number, Change>
   task: ReadonlyMap<string, Change>
 }
 
-/** Returns a function that reads changed records, once, and appends them to the ring as events. */
+/** Returns a function that reads changed records once and appends them to the ring as events. */
 export function createPublisher(
   { store, fleet, engine, clock }: EventsDependencies,
   memberships: Memberships,
@@ -40,10 +39,7 @@ export function createPublisher(
     ring.append(type, (id) => formatEvent(type, data, id))
   }
 
-  /**
-   * Tells what became of the records of one noun. One that is gone without word of its removal is left out: that word is
-   * still to come.
-   */
+  /** Publishes changes. Skips missing records without a removal in `changes`: that hint is still to come. */
   async function publishRecords<R extends { id: number }, S extends { id: number }>(
     type: 'host' | 'cluster',
     changes: ReadonlyMap<number, Change>,
@@ -95,7 +91,7 @@ export function createPublisher(
   }
 }
 
-/** Folds two changes of one record: a removal is final, because ids are never reused; a creation stays one. */
+/** Merges two changes of one record: a removal is final, because ids are never reused; a creation remains one. */
 export function merge(earlier: Change | undefined, next: Change): Change {
   return next === 'removed' || earlier === undefined ? next : earlier
 }
@@ -104,9 +100,9 @@ function* chunks<T>(all: readonly T[]): Generator<T[]> {
   for (let at = 0; at < all.length; at += recordsAtOnce) yield all.slice(at, at + recordsAtOnce)
 }
 
-/** Notices when hosts enter or leave a dynamic cluster: the cluster's record is not written then. */
+/** Detects hosts that enter or leave a dynamic cluster, because the cluster's record does not change then. */
 interface Memberships {
-  /** The dynamic clusters whose members differ from those of the last call; the first call only looks. */
+  /** Dynamic clusters whose members changed since the last call; none at the first call. */
   changed(): Promise<Cluster[]>
   forget(): void
 }
@@ -119,7 +115,7 @@ export function createMemberships(store: Store, fleet: Fleet): Memberships {
       const dtos = dynamic.length === 0 ? [] : await fleet.clustersToApi(dynamic)
       const before = known
       known = new Map(dtos.map(({ id, hostIds }) => [id, hostIds.join()]))
-      // A cluster that is new here was told by whoever made it, or made it dynamic.
+      // A new dynamic cluster already has an event of its own, from its creation or change.
       return dtos.filter(({ id, hostIds }) => {
         const previous = before?.get(id)
         return previous !== undefined && previous !== hostIds.join()

@@ -8,31 +8,30 @@ interface Frame {
   bytes: Buffer
 }
 
-/** What a listener sends next, shared by all who stand at the same place; null bytes: nothing of it was wanted. */
+/** Next bytes for all listeners at one place; null if no event matched. */
 interface Batch {
   bytes: Buffer | null
-  /** The number up to which it goes. */
+  /** Number of its last event. */
   upTo: number
 }
 
 interface RingLimits {
   frames: number
   bytes: number
-  /** Of one batch; a frame that is larger goes alone. */
+  /** Limit of one batch; a larger frame is sent alone. */
   batchBytes: number
 }
 
-/** Distinct places of listeners whose next batch is remembered until the next frame comes. */
+/** Batches cached until the next event, by place and types. */
 const rememberedBatches = 16
 
 /**
- * The last events, ready to be sent and numbered without gaps; the oldest make room for new ones. A listener is nothing
- * but a number here: however many there are and however slow, the memory is that of the ring.
+ * The latest events as formatted bytes, numbered without gaps; new ones evict the oldest. A listener is only a
+ * position, so memory does not depend on the number or speed of listeners.
  */
 export class Ring {
-  /** Names this life of the server, so that an event number of an earlier life is not mistaken for one of this. */
+  /** Identifies this run of the server, so that event numbers of earlier runs are not mistaken for current ones. */
   readonly epoch = randomBytes(6).toString('hex')
-  /** The number of the newest event. */
   last = 0
   #oldest = 1
   #bytes = 0
@@ -45,7 +44,6 @@ export class Ring {
     this.#limits = limits
   }
 
-  /** `format` makes the text of the event from its id. */
   append(type: EventType, format: (id: string) => string): void {
     const number = ++this.last
     const bytes = Buffer.from(format(this.idOf(number)))
@@ -55,7 +53,7 @@ export class Ring {
     this.#batches.clear()
   }
 
-  /** Whoever has not got everything up to here has missed something: from now on its place is no longer known. */
+  /** Invalidates all positions, because events were missed. */
   forget(): void {
     this.last++
     this.#oldest = this.last + 1
@@ -75,7 +73,7 @@ export class Ring {
     return `${this.epoch}-${number}`
   }
 
-  /** The number behind an id that a client brings back, or why it can't go on from there. */
+  /** Position of an event id from a client, or why the client cannot resume there. */
   placeOf(id: string): number | ResetEvent['reason'] {
     const [epoch, digits] = id.split('-')
     const number = Number(digits)
@@ -85,12 +83,12 @@ export class Ring {
     return this.has(number) ? number : 'BEHIND'
   }
 
-  /** Whether everything after this number is still there. */
+  /** Whether all events after this number are still in the ring. */
   has(number: number): boolean {
     return number >= this.#oldest - 1
   }
 
-  /** What follows `number`, of these types. */
+  /** The batch after `number` with events of these types. */
   after(number: number, types: ReadonlySet<EventType>): Batch {
     const key = `${number} ${[...types].join()}`
     const known = this.#batches.get(key)
@@ -113,32 +111,29 @@ export class Ring {
     return batch
   }
 
-  /** Calls `listener` when there may be something new; answers the way to end that. */
+  /** Calls `listener` when there may be new events; returns a function that unsubscribes. */
   onNews(listener: () => void): () => void {
     this.#waiting.add(listener)
     return () => this.#waiting.delete(listener)
   }
 
-  /** Told apart from `append`: what changed together wakes everyone once. */
+  /** Wakes listeners, separately from `append`, so that changes published together wake them once. */
   wake(): void {
     for (const listener of this.#waiting) listener()
   }
 }
 
 export interface ListenOptions {
-  /** The id of the last event that the client has seen. */
+  /** Id of the last event that the client received. */
   after: string | undefined
   types: ReadonlySet<EventType>
 }
 
-/** One stream of events: a place in the ring, and nothing that grows. */
+/** One stream of events: a position in the ring, of constant size. */
 export interface EventListener {
-  /** The caller takes the next batch when it has got rid of the last; one who comes too late is told `reset`. */
+  /** Take the next batch once the last one is sent. A listener that falls behind the ring gets `reset`. */
   batches(signal: AbortSignal): AsyncGenerator<string | Buffer>
-  /**
-   * What keeps a silent stream open. With the place that it has come to: whoever hears only of tasks must not fall out of
-   * the ring because hosts change.
-   */
+  /** Keep-alive comment with the position, so that a client that filters events does not fall out of the ring. */
   comment(): string
 }
 
