@@ -16,25 +16,23 @@ import { createMemberships, keptBy } from './memberships.ts'
 import { fieldsOf } from './reported.ts'
 import { runInSlices } from './slices.ts'
 
-/** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {
-  /** Whether agents may be on their way back, as after a start of a server. */
+  /** Whether agents may still be reconnecting, as after a server start. */
   readonly isReturning: boolean
   directory(): Promise<Directory>
   /**
-   * Host ids that a selector names, in natural order of names; throws `invalid` at `field`. `awaits`: agents that may be on
-   * their way back count as linked, as what runs there waits for them.
+   * Ids of the hosts that a selector matches, in natural order of names; throws `invalid` at `field`. `awaits`:
+   * agents that may be reconnecting count as linked, because their tasks wait for them.
    */
   select(selector: Selector, field: string, awaits?: boolean): Promise<number[]>
-  /** The members of a cluster now, to show them; none where its selector can't be resolved any more. */
+  /** Current members of a cluster, for display; empty if its selector can no longer be resolved. */
   members(cluster: ClusterRecord): Promise<number[]>
-  /** The members of a cluster now, to run on, as `select` has them: throws `invalid` where its selector names what no longer exists. */
+  /** Current members to run on, `awaits` as in `select`. Throws `invalid` if the selector names missing hosts. */
   targets(cluster: ClusterRecord, field: string, awaits?: boolean): Promise<number[]>
-  /** What scripts are told of these hosts; those that are gone are left out. */
+  /** Facts about these hosts for scripts; omits deleted hosts. */
   readonly knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
   hostsToApi(records: readonly HostRecord[]): Promise<Host[]>
   clustersToApi(records: readonly ClusterRecord[]): Promise<Cluster[]>
-  /** Hosts by the status that is shown. */
   countByStatus(): Promise<Record<HostStatus | 'NO_LINK', number>>
 }
 
@@ -43,7 +41,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   store.watch('hosts', () => void changes.hosts++)
   store.watch('clusters', () => void changes.clusters++)
 
-  /** What other servers have acknowledged is seen from here on, as far as the store can be reached. */
+  /** Waits for changes that other servers acknowledged, if the store is reachable. */
   async function catchUp(): Promise<void> {
     try {
       await store.refresh()
@@ -55,7 +53,6 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   const version = () => `${changes.hosts} ${changes.clusters} ${presence.revision}`
   const known = keptBy(version, () => readDirectory(false))
   const awaited = keptBy(version, () => readDirectory(true))
-  /** Every list asks for it. */
   async function directory(awaits = false): Promise<Directory> {
     await catchUp()
     return awaits && presence.isReturning ? awaited() : known()
@@ -153,7 +150,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   }
 }
 
-/** Made for every host of every list. A spread that is not the first of a literal takes 2 µs (V8), so there is none. */
+/** Called for every host of every list. Avoids spreads after the first field of a literal, which take 2 µs in V8. */
 function hostToApi(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
   return {
     id: record.id,

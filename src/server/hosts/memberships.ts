@@ -7,10 +7,10 @@ import type { Store } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/host.ts'
 import { runInSlices } from './slices.ts'
 
-/** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
+/** Milliseconds by which cluster facts for scripts may lag behind status changes, because a reconnecting fleet sends many. */
 const membershipLife = 1000
 
-/** What `make` answers, made anew only when the key has changed, or when it failed. */
+/** Caches the result of `make` until the key changes; does not cache failures. */
 export function keptBy<T>(key: () => string, make: () => Promise<T>): () => Promise<T> {
   let last: { key: string; made: Promise<T> } | null = null
   return () => {
@@ -25,34 +25,32 @@ export function keptBy<T>(key: () => string, make: () => Promise<T>): () => Prom
   }
 }
 
-/** What a selector comes to, as long as the fleet stays as it is. */
+/** Hosts that a selector matches, valid while the fleet is unchanged. */
 export interface Members {
   ids: number[]
   set: ReadonlySet<number>
 }
-/** Which hosts are in which clusters. */
 export interface Memberships {
-  /** The members of a cluster whose selector this is; none where that can't be resolved any more. */
+  /** Members of a dynamic cluster; empty if its selector can no longer be resolved. */
   dynamic(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members>
-  /** Answers, for a host, the clusters that it is in. */
+  /** Returns a function from a host id to the host's clusters. */
   now(): Promise<(hostId: number) => ClusterRecord[]>
-  /** The same, made anew at most once a second where only statuses have changed. */
+  /** Like `now`, but recomputed at most once a second if only statuses change. */
   recent(): Promise<(hostId: number) => ClusterRecord[]>
 }
 
 interface Known {
   directory: () => Promise<Directory>
-  /** How often each has changed. */
   changes: Readonly<Record<'hosts' | 'clusters', number>>
   log: Log
 }
 
 export function createMemberships(store: Store, { directory, changes, log }: Known): Memberships {
   const selected = new WeakMap<Directory, Map<string, Promise<Members>>>()
-  /** The selectors that the log has been told of, by cluster: every list would else tell it again. */
+  /** Selectors already logged as failing, by cluster: every list would log them again. */
   const unresolved = new Map<number, string>()
 
-  /** Resolved once, whoever asks meanwhile. */
+  /** Resolves each selector once per directory, also for concurrent callers. */
   function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members> {
     const found = selected.get(known) ?? new Map<string, Promise<Members>>()
     selected.set(known, found)
@@ -64,8 +62,8 @@ export function createMemberships(store: Store, { directory, changes, log }: Kno
   }
 
   /**
-   * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
-   * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
+   * A stored selector can fail later: the fleet outgrows its limits, or a cluster takes a name that it uses. Such a
+   * cluster must not make every list of hosts fail, so it is shown without members.
    */
   async function resolveOrEmpty(
     cluster: ClusterRecord,
@@ -89,7 +87,7 @@ export function createMemberships(store: Store, { directory, changes, log }: Kno
     }
   }
 
-  /** A cluster whose members are selected has none here. */
+  /** Sets of static members; empty for dynamic clusters. */
   const clustersAndMembers = keptBy(
     () => `${changes.clusters}`,
     async () => {

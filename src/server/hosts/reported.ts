@@ -9,14 +9,14 @@ import { limitNames } from '../../core/tasks/limits.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { Beat, Greeting } from '../storage/ports/presence.ts'
 
-/** What an agent says is taken whatever it holds, and shown as text that every reader of JSON takes (contract §1). */
+/** Sanitizes values reported by agents: any content becomes text that every JSON reader accepts (contract §1). */
 
-/** Bytes of a metrics report as JSON: each answer about the host bears the last one. */
+/** Bytes of a metrics report as JSON, because each answer about a host contains the last one. */
 const mostBytes = 32 * 1024
 
 const textOf = <T>(value: T) => (typeof value === 'string' ? printable(value) : value)
 
-/** A loop: of a heartbeat, `Object.fromEntries` and spreads cost more than all else of ours. */
+/** Loops, because `Object.fromEntries` and spreads would dominate the cost of a heartbeat. */
 function textsOf<T extends object>(said: T): T {
   const texts: Record<string, unknown> = {}
   for (const name in said) texts[name] = textOf(said[name])
@@ -29,7 +29,7 @@ export function sanitizeFacts<F extends SystemFacts>(facts: F): F {
   return addresses === undefined ? texts : { ...texts, ipAddresses: addresses }
 }
 
-/** The fields that a schema names, null where nothing is said: what else an agent sends would stand in every answer. */
+/** Keeps the fields of a schema, null if absent, because extra fields of an agent would appear in every answer. */
 export function fieldsOf<S extends TObject>(
   { properties }: S,
   said: { readonly [K in keyof Static<S>]?: Static<S>[K] | undefined } | null = {},
@@ -40,13 +40,13 @@ export function fieldsOf<S extends TObject>(
   return fields as Static<S>
 }
 
-/** One of those that are known here; another is a newer agent's. */
+/** A known value, else undefined: newer agents may send others. */
 const knownOf = <T extends string>(known: readonly T[], said: string | undefined): T | undefined =>
   known.find((one) => one === said)
 
-/** Why the agent is not well, where it says so with a word of a newer one. */
+/** Reason for a status that only newer agents know. */
 function newerReason(status: string, reason: string | undefined): string {
-  const newer = `it says ${status}, which this server does not know`
+  const newer = `it reports ${status}, which this server does not know`
   return (reason === undefined ? newer : `${newer}: ${reason}`).slice(0, longestReason)
 }
 
@@ -71,7 +71,7 @@ export function greetingOf({ agentVersion, capabilities }: AgentHello): Greeting
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-/** A report that is too long loses its last disks. */
+/** Drops the last disks of a report that is too long. */
 export function sanitizeMetrics({ timestamp, cpu, memory, network, disk }: Metrics): Metrics {
   const { properties } = Report
   const report: Metrics = {

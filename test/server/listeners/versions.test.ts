@@ -89,7 +89,7 @@ test('P52 a heartbeat and a registration with words and fields of tomorrow are t
   t.like(await host(), {
     status: 'WARNING',
     statusReason:
-      'the agent reports DEGRADED: it says DRAINING, which this server does not know: maintenance',
+      'the agent reports DEGRADED: it reports DRAINING, which this server does not know: maintenance',
   })
   t.is((await beat(server, identity)).status, 200)
   t.is((await host()).status, 'ONLINE')
