@@ -27,9 +27,9 @@ import { createListener, type Listener } from './listener.ts'
 import { securityHeaders } from './security-headers.ts'
 import { bodyAjv, queryValidator, validationError, validator } from './validation.ts'
 
-/** Bodies of requests (contract §1). */
+/** Bytes of a request body (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
-/** Methods that a path answers with 405 where it has them not; any other is no method of ours: 404. */
+/** Methods that get 405 on a path without them; any other method is 404. */
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const requestId = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -41,15 +41,14 @@ interface AppDependencies {
   log: Log
   /** False while starting or stopping: then everything but health and ready answers 503. */
   accepting(): boolean
-  /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
-  /** Never, by default. */
+  /** Nothing is removed for its age by default. */
   noLongerKept?: NoLongerKept
   /** Plain HTTP by default. */
   listener?: Listener
   /** No proxy is trusted by default. */
   clients?: Clients
-  /** Whether answers tell browsers to insist on TLS; false by default. */
+  /** Sends Strict-Transport-Security; false by default. */
   hsts?: boolean
 }
 
@@ -77,7 +76,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
 
   app.addContentTypeParser('application/octet-stream', (request, payload, done) => {
     if (request.routeOptions.config.operation?.bytes) return done(null, payload)
-    done(new RsmError('media_type', 'The body has to be application/json'))
+    done(new RsmError('media_type', 'The body must be application/json'))
   })
 
   const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
@@ -100,7 +99,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     const enter = entrance(route.url, config)
     route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
     if (config.allow.open) route.bodyLimit = smallBody
-    // What is taken as bytes is in no memory, and has bounds of its own.
+    // Byte bodies are streamed, not buffered, and have limits of their own.
     if (!config.operation?.bytes)
       route.preParsing = [takeBody(route.bodyLimit ?? bodyLimit), ...[route.preParsing ?? []].flat()]
     if (changesWhatLasts(config, route.method))
@@ -108,8 +107,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
         guard(deps.store, deps.credentials, { allow: config.allow }),
         ...[route.preValidation ?? []].flat(),
       ]
-    // To hear that an answer has left costs a heartbeat as much as its body; that it is about to leave costs next to
-    // nothing. Files, which end long after they began, are noted when they have.
+    // Requests of agents are logged in onSend, because onResponse costs as much as a heartbeat's body. Downloads are
+    // logged at their end, because they take long.
     const ofAgents = isOfAgents(route.url) && config.operation?.media === undefined
     route.onSend = [
       ...[route.onSend ?? []].flat(),
@@ -128,7 +127,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
         },
       ]
   })
-  /** After the entrance: it has to be known who sends the body (contract §1: 401 first). */
+  /** Runs after the entrance, because the limit is per caller (contract §1: 401 first). */
   const takeBody =
     (limit: number): preParsingHookHandler =>
     (request, reply, _payload, done) => {
@@ -138,12 +137,12 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
           bodies.enter(request.raw, () => nameOf(request.caller), limit),
         )
       } catch (error) {
-        // What has not come yet is not read either.
+        // Close, so that the rest of the body is not read.
         reply.header('connection', 'close')
         done(error as Error)
       }
     }
-  /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
+  /** Runs before all other hooks, so that strangers learn nothing. Every heartbeat runs it: keep it cheap. */
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
     const credentials = (config.allow?.lastKnown && deps.lastKnown) || deps.credentials
     const admit = guard(deps.store, credentials, config, deps.noLongerKept)
@@ -153,7 +152,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     return (request, reply, done) => {
       reply.header('x-request-id', request.id)
       reply.headers(headers)
-      // A body may be left out where nothing is required; where something is, every missing field is named.
+      // An omitted body counts as empty: missing required fields are reported by name.
       request.body = {}
       request.startedAt = performance.now()
       request.route = url
@@ -167,7 +166,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.decorateRequest('client', '')
   app.decorateRequest('startedAt', 0)
   const enterNowhere = entrance('unknown', {})
-  /** A path that there is, by a method that it has not: 405 and `Allow`, to any caller. */
+  /** Answers 405 with `Allow` to an unsupported method on a known path, for any authenticated caller. */
   const enterOtherwise = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     const path = methods.has(request.method) ? paths.find(request.url) : undefined
     if (path === undefined) return enterNowhere.call(app, request, reply, done)
@@ -179,7 +178,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     })
   }
   app.addHook('onRequest', (request, reply, done) => {
-    // Routes have entrances of their own; this one is for paths that do not exist.
+    // Routes have their own entrance; this one handles unknown paths.
     if (!request.is404) return done()
     reply.raw.once('finish', () => note(request, reply))
     enterOtherwise(request, reply, done)
@@ -191,7 +190,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   })
   app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {
     const error = asRsmError(thrown, request.routeOptions)
-    // Of bytes that are refused the rest is not waited for: it may be a whole file.
+    // Do not wait for the rest of refused bytes, which may be a whole file.
     if (request.routeOptions.config.operation?.bytes && !request.raw.complete)
       reply.header('connection', 'close')
     if (error.code === 'internal')
@@ -205,37 +204,36 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   return app
 }
 
-/** Names a caller in the log, and as the owner of a body. */
+/** Name of a caller in the log, and as the owner of a body. */
 function nameOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'anyone'
   return caller.type === 'agent' ? `agent ${caller.agentId}` : `${caller.type} ${caller.id}`
 }
 
 /**
- * Whether callers are judged again once the body is there: who sends it slowly may have lost the right meanwhile. What
- * agents report is spared: it costs the most, and their next report would replace it.
+ * Whether to check callers again after the body, because they may lose the right while they send it slowly. Agents'
+ * reports are exempt: they are the most frequent requests, and the next report replaces them.
  */
 const changesWhatLasts = ({ operation }: FastifyContextConfig, method: string | string[]) =>
   operation !== undefined && !['GET', 'HEAD'].includes(String(method)) && !isReport(operation.allow)
 
-/** Whether only agents may send it. */
 const isReport = ({ agent, enrollment }: Allow) => agent === true && enrollment !== true
 
-/** What creates a record answers 201 (contract §1). */
+/** Answers 201 for a created record (contract §1). */
 const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
   reply.code(201)
   done()
 }
 
-/** Status and message of requests that Node rejects while parsing them. */
+/** Status and message for requests that Node rejects while parsing. */
 const clientFaults: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
 
 function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders>) {
-  // Names a request in the log and to its caller: of this process, and a count; nothing hangs on its being hard to
-  // guess. Short, because V8 copies the parts of longer texts only when they are read, which costs more.
+  // Request id for the log and the caller: a process prefix and a counter; it need not be hard to guess. Short,
+  // because V8 copies the parts of longer strings when they are first read.
   const process = randomInt(36 ** 5, 36 ** 6).toString(36)
   let requests = 0
   return Fastify({
@@ -243,16 +241,16 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
     bodyLimit,
     serverFactory: (handler) => listener.create(handler),
     forceCloseConnections: 'idle',
-    // Our own hook refuses while the server stops: in the envelope, and not those who ask how it is.
+    // Our own hook refuses during a stop: in the envelope, and except for health and ready.
     return503OnClosing: false,
     exposeHeadRoutes: true,
-    // Longer than any request line that Node takes: an id that is too long is one that names nothing (404).
+    // Longer than any request line that Node accepts, so that an overlong id is an unknown one (404).
     routerOptions: { maxParamLength: 65_536 },
     genReqId: (request: IncomingMessage) => {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && requestId.test(given) ? given : process + (++requests).toString(36)
     },
-    // A path that can't be decoded: no hook has run for it.
+    // Malformed path: no hook has run.
     frameworkErrors: (error, request, reply) => {
       const status = error.statusCode ?? 400
       const headers = { 'x-request-id': request.id, ...headersOf(request.url) }
@@ -273,10 +271,7 @@ export type AppInstance = ReturnType<typeof newApp>
 
 type Level = 'debug' | 'info' | 'warn'
 
-/**
- * Log level of each request: refusals and failures are for the operator; the audit log has what changes something. A check of
- * readiness is logged only when its answer changes.
- */
+/** Log level of a request; changes are in the audit log. Logs a readiness check only if its result changes. */
 export function createRequestLevel(): (route: string, status: number) => Level {
   let wasReady: boolean | null = null
   return (route, status) => {
@@ -293,5 +288,5 @@ export function createRequestLevel(): (route: string, status: number) => Level {
 
 const readyPath = '/api/ready'
 
-/** Whether agents call it, which they do every few seconds. */
+/** Whether agents call it every few seconds. */
 const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')

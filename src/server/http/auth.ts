@@ -11,28 +11,24 @@ import {
 } from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
 
-/** Who may call a route; every route says it, and one that does not stops the server from starting. */
+/** Callers that a route allows. A route without it prevents the server from starting. */
 export interface Allow {
-  /** No credential at all: login, health. */
+  /** No credential: login, health. */
   open?: true
-  /** Users whose role has this right. */
   users?: Action
-  /** Users with any role, for what is their own. */
+  /** Users of any role, for their own data. */
   anyUser?: true
-  /**
-   * The same, but only from a login session: a personal access token that leaked must not make itself last, change the
-   * password or take other tokens away.
-   */
+  /** `anyUser` with a login session only: a leaked personal access token must not extend itself or revoke others. */
   session?: true
-  /** Beside `users`, for what may outlast the token: from a session, or a personal access token made for it. */
+  /** With `users`, for lasting effects: requires a session, or a personal access token made for it. */
   lasting?: true
   agent?: true
   enrollment?: true
-  /** Accepts, while the store is away, tokens that were valid when it was last reached. */
+  /** During a store outage, accepts tokens that were valid before. */
   lastKnown?: true
 }
 
-/** Nouns that a path can name, and how a message calls one of them. */
+/** Nouns in paths, and their names in messages. */
 export const pathNouns = {
   hosts: 'host',
   scripts: 'script',
@@ -46,7 +42,7 @@ export const pathNouns = {
   webhooks: 'webhook',
   schedules: 'schedule',
 } as const
-/** The noun that `:id`, `:taskId` or `:sessionId` of a path names: 404 before the body is looked at (contract §1). */
+/** Noun of `:id`, `:taskId` or `:sessionId` in a path: 404 before the body is read (contract §1). */
 export type PathNoun = keyof typeof pathNouns
 
 declare module 'fastify' {
@@ -56,9 +52,9 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller | undefined
-    /** The path of the route as it was declared, with its parameters' names. */
+    /** Path of the route as declared, with parameter names. */
     route: string
-    /** The address of whoever calls: behind a trusted proxy the client's own. */
+    /** Address of the caller; behind a trusted proxy, the client's own. */
     client: string
     /** Monotonic milliseconds. */
     startedAt: number
@@ -69,18 +65,17 @@ const ownTokens = 'Bearer rsm_'
 const schemeLength = 'Bearer '.length
 const maxHeader = schemeLength + 256
 
-/** The bearer token of an Authorization header, or undefined. */
 export function bearer(header: string | undefined): string | undefined {
-  // As our own clients write it; whatever follows is one of our tokens or none at all.
+  // Fast path for our own clients; anything after the prefix is one of our tokens or invalid.
   if (header?.startsWith(ownTokens) && header.length <= maxHeader) return header.slice(schemeLength)
   return /^Bearer ([A-Za-z0-9._~+/=-]{1,256})$/i.exec(header ?? '')?.[1]
 }
 
-/** @throws RsmError `forbidden` that says who calls, and what this takes. */
+/** @throws RsmError `forbidden`, naming the caller and the required right. */
 function permit(allow: Allow, caller: Caller): void {
   if (caller.type === 'agent') {
     if (!allow.agent)
-      throw new RsmError('forbidden', `you are agent ${caller.agentId}; this takes the token of a user`)
+      throw new RsmError('forbidden', `you are agent ${caller.agentId}; this requires a user token`)
   } else if (caller.type === 'enrollment') {
     if (!allow.enrollment)
       throw new RsmError('forbidden', 'this is an enrollment token: it registers agents, and nothing else')
@@ -91,38 +86,36 @@ function permit(allow: Allow, caller: Caller): void {
   } else if (!allow.anyUser)
     throw new RsmError(
       'forbidden',
-      `you are ${caller.username} (${caller.ownerRole}); this takes the token of an agent`,
+      `you are ${caller.username} (${caller.ownerRole}); this requires an agent token`,
     )
 }
 
 const unauthenticated = (given?: string) =>
   given === undefined
-    ? new RsmError('unauthenticated', 'Log in first: this needs the header "Authorization: Bearer TOKEN"')
+    ? new RsmError('unauthenticated', 'Log in first: this requires the header "Authorization: Bearer TOKEN"')
     : new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
 
-/** Whether the path's id may name something that was removed for its age: then it is 410, not 404. */
+/** Whether the path's id may belong to a record removed for its age: then 410 instead of 404. */
 export type NoLongerKept = (noun: 'tasks' | 'terminals', id: string) => boolean
 
 const gone = {
   tasks: (id: string) =>
-    new RsmError('gone', `Task ${id} is no longer kept: ended tasks and their output are removed in time`, {
-      hint: 'the server keeps them for --task-retention days; the audit log still says who ran it',
+    new RsmError('gone', `Task ${id} is no longer kept: ended tasks and their output expire`, {
+      hint: 'the server keeps them for --task-retention days; the audit log still shows who ran it',
     }),
   terminals: (id: string) =>
     new RsmError('gone', `Terminal session ${id} is no longer kept, nor is its recording`, {
-      hint: 'the server keeps them for --recording-retention days; the audit log still says who had it open',
+      hint: 'the server keeps them for --recording-retention days; the audit log still shows who opened it',
     }),
 } as const
 
-/** What a route says of who may call it, and of what its path names. */
 type Admission = Pick<FastifyContextConfig, 'allow' | 'exists'>
 
 /**
- * Admits callers to one route: 401, then 403, then 404 of the path's id, all before the body is read (and the first two
- * again after it, where the route changes what lasts). One guard a route,
- * so that nothing of the route is looked up again at each request; and without a promise where the caller is known and
- * the path names nothing, so that a heartbeat costs little. A path that does not exist, or has not that method, has
- * no `allow`: whoever is known may hear that it is a 404 or 405.
+ * Admits callers to one route: 401, then 403, then 404 of the path's id, before the body is read. Routes with lasting
+ * changes check the first two again after it. One guard per route avoids lookups per request, and a cached caller
+ * needs no promise, so that a heartbeat stays cheap. Unknown paths and methods have no `allow`: any authenticated
+ * caller gets 404 or 405.
  */
 export function guard(
   store: Store,
@@ -177,7 +170,7 @@ export function guard(
 async function has(store: Store, noun: PathNoun, named: string, { role, id }: UserCaller): Promise<boolean> {
   if (noun === 'terminals') {
     const session = await store.get('terminals', named)
-    // Another's is hidden from all but administrators (contract §2).
+    // Sessions of other users are hidden from all but ADMINs (contract §2).
     return session !== undefined && (role === 'ADMIN' || session.userId === id)
   }
   if (noun === 'tasks') return (await store.get('tasks', named)) !== undefined
@@ -187,7 +180,7 @@ async function has(store: Store, noun: PathNoun, named: string, { role, id }: Us
   return token?.kind === 'session' && token.userId === id
 }
 
-/** The user who calls; only for routes that allow none but users. */
+/** The calling user; only for routes that allow nothing but users. */
 export function userOf(request: FastifyRequest): UserCaller {
   if (request.caller?.type !== 'user') throw unauthenticated()
   return request.caller

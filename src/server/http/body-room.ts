@@ -2,20 +2,20 @@ import type { IncomingMessage } from 'node:http'
 import { Transform } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 
-/** Bodies up to this size are taken as they come: heartbeats, and what comes without a token. */
+/** Bytes; bodies up to this size, such as heartbeats, reserve no room. Limit of bodies without a token. */
 export const smallBody = 16 * 1024
 
-/** Bytes that larger bodies of all callers may have together while they come (reliability S10) … */
+/** Bytes in flight of larger bodies of all callers together (reliability S10) … */
 const roomOfAll = 128 * 1024 * 1024
-/** … and those of one, so that a single one can not keep the others' out. */
+/** … and of one caller, so that a single one cannot block the others. */
 const roomOfOne = 32 * 1024 * 1024
 /** Seconds. */
 const retryAfter = 5
 
 export interface BodyRoom {
   /**
-   * Takes room for a body until it has come or its sender has gone; `limit` is the most that it may have. Answers the
-   * stream to read it from. Throws `unavailable` where there is no room; where the length was not told, the stream does.
+   * Reserves room for a body until it has arrived or its sender left; `limit`: its largest allowed size. Returns the
+   * stream to read. Throws `unavailable` if there is no room; without Content-Length, the stream fails instead.
    */
   enter<S extends IncomingMessage>(payload: S, caller: () => string, limit: number): S | Transform
 }
@@ -24,11 +24,11 @@ export function createBodyRoom(): BodyRoom {
   const taken = new Map<string, number>()
   let sum = 0
 
-  /** Answers what gives the room back; may be called more than once. */
+  /** Returns a function that frees the room; it may be called repeatedly. */
   function take(caller: string, bytes: number): () => void {
     const before = taken.get(caller) ?? 0
     if (sum + bytes > roomOfAll || before + bytes > roomOfOne)
-      throw new RsmError('unavailable', 'The server is taking in too many large bodies just now', {
+      throw new RsmError('unavailable', 'The server is receiving too many large bodies; try again later', {
         retryAfter,
       })
     sum += bytes
@@ -49,7 +49,7 @@ export function createBodyRoom(): BodyRoom {
     payload.once('close', free)
   }
 
-  /** Of a body that does not say how long it is, the first small part goes through; with more it takes all it may need. */
+  /** Handles a body of unknown length: passes a small first part, then reserves room for `limit`. */
   function measured(payload: IncomingMessage, caller: () => string, limit: number): Transform {
     let seen = 0
     const through = new Transform({
@@ -73,7 +73,7 @@ export function createBodyRoom(): BodyRoom {
       const { 'content-length': declared, 'transfer-encoding': coding } = payload.headers
       if (declared === undefined) return coding === undefined ? payload : measured(payload, caller, limit)
       const bytes = Number(declared)
-      // Longer than is allowed is refused unread.
+      // A body over the limit is refused unread.
       if (bytes > smallBody && bytes <= limit) reserve(payload, caller, bytes)
       return payload
     },

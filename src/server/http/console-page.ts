@@ -4,7 +4,7 @@ import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
 import { ownFile } from '../../disk/own-files.ts'
 import { keptFiles } from './served-files.ts'
 
-/** The page of the browser console; `nonce` is new in every answer. */
+/** Page of the browser console; `nonce` is new in every answer. */
 export const html = (nonce: string): string => `<!doctype html>
 <html lang="en">
   <head>
@@ -24,8 +24,8 @@ export const html = (nonce: string): string => `<!doctype html>
 `
 
 /**
- * Nothing but what this server sends, and no text that becomes markup (S06, S08). The nonce is for the style sheets that
- * the terminal writes for its own screen; scripts come from files alone.
+ * Allows only content of this server, and no text that becomes markup (S06, S08). The nonce is for style sheets of
+ * the terminal; scripts come from files alone.
  */
 export const contentSecurityPolicy = (nonce: string): string =>
   [
@@ -48,7 +48,6 @@ const mediaTypes: Record<string, string> = {
   'icon.svg': 'image/svg+xml',
 }
 
-/** A file for clients without gzip and with it. */
 interface ConsoleFile {
   plain: UnchangingFile
   gzipped: UnchangingFile
@@ -62,5 +61,4 @@ async function readBuilt(name: string, mediaType: string): Promise<ConsoleFile> 
   }
 }
 
-/** A file of the console by its name. */
 export const consoleFile = keptFiles(mediaTypes, readBuilt)

@@ -2,7 +2,6 @@ import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
 import { ownFile } from '../../disk/own-files.ts'
 import { keptFiles } from './served-files.ts'
 
-/** The page that shows the API's document, with Swagger UI. */
 export const html = `<!doctype html>
 <html lang="en">
   <head>
@@ -20,7 +19,7 @@ export const html = `<!doctype html>
 </html>
 `
 
-/** In a file of its own, because the page's policy admits no script inside the page. A validator would be an outside host. */
+/** A separate file, because the page's policy forbids inline scripts. No validator: it would be a third party. */
 export const startScript = `SwaggerUIBundle({
   url: 'api/openapi.json',
   dom_id: '#swagger-ui',
@@ -35,7 +34,7 @@ export const startScript = `SwaggerUIBundle({
 })
 `
 
-/** Nothing but what this server sends. Swagger UI draws its icons from `data:` addresses in its style sheet. */
+/** Allows only content of this server. Swagger UI's icons are `data:` URLs in its style sheet. */
 export const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -50,7 +49,7 @@ export const contentSecurityPolicy = [
 const css = 'text/css; charset=utf-8'
 const javascript = 'text/javascript; charset=utf-8'
 
-/** The files of Swagger UI that the page takes: the build copies them from @fastify/swagger-ui to dist/docs. */
+/** Files of Swagger UI that the page uses; the build copies them from @fastify/swagger-ui to dist/docs. */
 const shipped: Record<string, string> = {
   'swagger-ui.css': css,
   'swagger-ui-bundle.js': javascript,
@@ -66,7 +65,6 @@ async function readShipped(name: string, mediaType: string): Promise<UnchangingF
 
 const shippedFile = keptFiles(shipped, readShipped)
 
-/** A file of the page by its name; undefined for one that the page does not take. */
 export async function docsFile(name: string): Promise<UnchangingFile | undefined> {
   return name === 'start.js' ? start : shippedFile(name)
 }

@@ -4,10 +4,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
 import { rawSecurityHeaders } from './security-headers.ts'
 
-/** Error of a route of bytes for any other body. */
-export const notBytes = 'The body has to be application/octet-stream'
+export const notBytes = 'The body must be application/octet-stream'
 
-/** An answer that already is an envelope. */
 export class Envelope {
   readonly code: number
   readonly message: string
@@ -22,10 +20,10 @@ export class Envelope {
 }
 
 const frameworkCodes: Record<string, [RsmError['code'], string]> = {
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body is not as long as its Content-Length says'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body length does not match Content-Length'],
 }
 
-/** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
+/** Converts any thrown value; unknown ones become `internal`. */
 export function asRsmError(
   error: FastifyError | RsmError,
   { bodyLimit, config }: FastifyRequest['routeOptions'],
@@ -34,7 +32,7 @@ export function asRsmError(
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new RsmError(
       'media_type',
-      config.operation?.bytes ? notBytes : 'The body has to be application/json',
+      config.operation?.bytes ? notBytes : 'The body must be application/json',
     )
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new RsmError('too_large', `The body is larger than ${bodyLimit} bytes`)
@@ -52,13 +50,10 @@ export function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
   return reply.code(status).send(new Envelope(status, message, error))
 }
 
-/**
- * Milliseconds that a peer has to close its side after the answer. Sockets of HTTP may stay half open: without a bound, a peer that
- * does nothing would hold one forever, and a server that stops would wait for it.
- */
+/** Milliseconds for a peer to close its side; without a limit, it could hold the half-open socket forever. */
 const parting = 1_000
 
-/** Answers with the envelope over a socket that has no response: before a request could be read, or for an upgrade. */
+/** Sends the envelope over a socket without a response: before a request was parsed, or for an upgrade. */
 export function answerRaw(socket: Duplex, status: number, message: string, retryAfter?: number): void {
   const body = JSON.stringify({ code: status, message })
   const retry = retryAfter === undefined ? '' : `retry-after: ${retryAfter}\r\n`
@@ -70,7 +65,6 @@ export function answerRaw(socket: Duplex, status: number, message: string, retry
   socket.once('close', () => clearTimeout(cut))
 }
 
-/** Answers with the envelope, over a socket that is not a WebSocket yet. */
 export function refuseUpgrade(socket: Duplex, error: unknown): void {
   const known = error instanceof RsmError
   answerRaw(

@@ -2,17 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyBodyParser, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 
-/** Deeper is an attack on whoever walks the value recursively (reliability "Facts that bite"). */
+/** Deeper nesting is an attack on recursive code (reliability "Facts that bite"). */
 const maxDepth = 32
 
-/** Longer texts may hold more than is worth validating; shorter ones, as a heartbeat is, are not looked through. */
+/** Longer texts may hold more than is worth validating; shorter ones, such as heartbeats, are not counted. */
 const smallText = 64 * 1024
-/** No call needs nearly as many … */
+/** Far more keys than any call needs … */
 const maxKeys = 20_000
-/** … and the longest list, that of a cluster's hosts, has up to 100,000. */
+/** … and the longest list, a cluster's hosts, has up to 100,000 elements. */
 const maxElements = 120_000
 
-/** Whether a parsed value of bounded depth holds more objects and keys, or more elements of arrays, than any call needs. */
 function exceedsBounds(root: unknown): boolean {
   let keys = 0
   let elements = 0
@@ -29,7 +28,7 @@ function exceedsBounds(root: unknown): boolean {
   return isTooMuch(root)
 }
 
-/** Whether text has more opening brackets than `bound`; most bodies have few, and need no closer look. */
+/** Whether text has more opening brackets than `bound`; most bodies have few and need no further check. */
 function opensMore(text: string, bound: number): boolean {
   let left = bound
   for (const bracket of ['{', '['])
@@ -38,7 +37,7 @@ function opensMore(text: string, bound: number): boolean {
   return false
 }
 
-/** Whether JSON text nests deeper than `bound`, told without parsing it. */
+/** Whether JSON text nests deeper than `bound`, without parsing it. */
 function nestsDeeper(text: string, bound: number): boolean {
   if (!opensMore(text, bound)) return false
   let depth = 0
@@ -56,18 +55,18 @@ function nestsDeeper(text: string, bound: number): boolean {
   return false
 }
 
-/** JSON is UTF-8 (RFC 8259 §8.1), and no body of ours is large enough to be worth its compression. */
+/** Fault of charset or encoding: JSON is UTF-8 (RFC 8259 §8.1), and bodies are too small for compression. */
 function mislabelled({ headers }: FastifyRequest): string | null {
-  // The label that nearly everybody sends.
+  // Fast path: the usual header.
   if (headers['content-type'] === 'application/json' && headers['content-encoding'] === undefined) return null
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return `The body has to be UTF-8, not ${charset}`
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return `The body must be UTF-8, not ${charset}`
   const coding = headers['content-encoding']
-  if (coding !== undefined && coding !== 'identity') return 'The body has to come without Content-Encoding'
+  if (coding !== undefined && coding !== 'identity') return 'The body must not have a Content-Encoding'
   return null
 }
 
-/** Whether text may hold a key `__proto__` or `constructor`, escaped or not, or begin with a byte order mark. */
+/** Whether text may contain a key `__proto__` or `constructor`, escaped or not, or starts with a byte order mark. */
 function isSuspect(text: string): boolean {
   return (
     text.includes('__proto__') ||
@@ -77,7 +76,6 @@ function isSuspect(text: string): boolean {
   )
 }
 
-/** Whether text is JSON, with or without a byte order mark. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -87,12 +85,12 @@ function isJson(text: string): boolean {
   }
 }
 
-/** JSON bodies: an empty one is none; one that is malformed, too deep or holds too much is a 400 that says so. */
+/** Parses JSON bodies; an empty one becomes `{}`. A malformed, too deep or too large one is a 400 with the reason. */
 export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyParser<Buffer> {
   return (request, bytes, done) => {
     const label = mislabelled(request)
     if (label !== null) return done(new RsmError('media_type', label))
-    // What would stand in place of other bytes is not what was sent: a script would run altered.
+    // Replacement characters would silently alter a script.
     if (!isUtf8(bytes)) return done(new RsmError('invalid', 'The body is not valid UTF-8'))
     const body = bytes.toString('utf8')
     if (body === '') return done(null, {})
@@ -100,14 +98,14 @@ export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyP
       return done(new RsmError('invalid', `The JSON nests deeper than ${maxDepth} levels`))
     const accept = (value: unknown) => {
       if (body.length <= smallText || !exceedsBounds(value)) return done(null, value)
-      const bounds = `${maxKeys} keys or ${maxElements} elements of lists`
-      done(new RsmError('invalid', `The JSON holds more than ${bounds}`))
+      const bounds = `${maxKeys} keys or ${maxElements} list elements`
+      done(new RsmError('invalid', `The JSON has more than ${bounds}`))
     }
     const refuse = (detail = '') => done(new RsmError('invalid', `The body is not valid JSON${detail}`))
     if (isSuspect(body)) {
       const settle = (error: Error | null, value?: unknown) => {
         if (!error) return accept(value)
-        // The parser's own sentence helps only where it refuses `__proto__` and `constructor`, which JSON allows.
+        // The parser's message helps only if it refuses `__proto__` or `constructor`, which JSON allows.
         refuse(isJson(body) ? `: ${error.message}` : '')
       }
       return void parseSafely(request, body, settle)

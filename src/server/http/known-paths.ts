@@ -1,4 +1,3 @@
-/** A path as routes declare it, and the methods that it has. */
 interface KnownPath {
   readonly url: string
   readonly methods: Set<string>
@@ -6,7 +5,7 @@ interface KnownPath {
 
 export interface KnownPaths {
   add(url: string, method: string | readonly string[]): void
-  /** The path that a request's URL belongs to, whatever its method. */
+  /** The path that a request's URL matches, for any method. */
   find(requestUrl: string): KnownPath | undefined
 }
 
@@ -17,7 +16,7 @@ function pattern(url: string): RegExp {
   return new RegExp(`^${literal.replaceAll(parameter, '[^/]*')}$`)
 }
 
-/** As the router reads a path: up to its query, with what is escaped in it, but for the slash, unescaped. */
+/** Path of a URL as the router reads it: without query, unescaped except for slashes. */
 function pathOf(requestUrl: string): string {
   const path = requestUrl.split(/[?#]/, 1)[0] ?? ''
   try {
@@ -27,15 +26,12 @@ function pathOf(requestUrl: string): string {
   }
 }
 
-/**
- * Which paths there are. Asked when the router has found no route: to register every other method of every path with it
- * took longer than all the rest of the application.
- */
+/** Declared paths, for 405: registering all other methods with the router took longer than the rest of the app. */
 export function createKnownPaths(): KnownPaths {
   const paths = new Map<string, KnownPath>()
   let patterns: [RegExp, KnownPath][] | undefined
 
-  /** A parameter stands for any text, so what is spelt out goes first. */
+  /** Paths with fewer parameters first, because a parameter matches any text. */
   const ordered = () =>
     [...paths.values()]
       .sort((one, other) => parameters(one.url) - parameters(other.url))

@@ -7,21 +7,20 @@ import type { Certificate } from '../tls/certificate.ts'
 import type { Tls } from '../tls/tls.ts'
 import { takePreambles } from './proxy-preamble.ts'
 
-/** Bounds of one client's time and resources, so that slow and greedy ones leave room for the others (S10). */
+/** Limits per client, so that slow and greedy clients leave room for others (S10). */
 export interface ListenerLimits {
   /** Milliseconds from the first byte of a request to the end of its headers. */
   readonly headers: number
   /** Milliseconds from the first byte of a request to its last. */
   readonly request: number
-  /** Milliseconds between two looks at who is late. */
+  /** Milliseconds between checks for late requests. */
   readonly check: number
-  /** Milliseconds for the TLS handshake. */
   readonly handshake: number
-  /** Milliseconds that a connection stays open for the next request. */
+  /** Milliseconds for which an idle connection stays open. */
   readonly keepAlive: number
-  /** Bytes of all headers of a request with its first line. */
+  /** Bytes of a request's first line and headers. */
   readonly headerBytes: number
-  /** Open sockets of one address other than loopback and trusted proxies. */
+  /** Open sockets per address, other than loopback and trusted proxies. */
   readonly socketsPerAddress: number
 }
 
@@ -30,21 +29,20 @@ const usualLimits: ListenerLimits = {
   request: 60_000,
   check: 2_000,
   handshake: 10_000,
-  // Longer than proxies keep theirs (60 s as a rule): the one that asks should be the one that closes.
+  // Longer than the usual 60 s of proxies, because the client should be the side that closes.
   keepAlive: 75_000,
   headerBytes: 16 * 1024,
-  // An agent has a link and a connection for its calls: 4,000 agents behind one NAT.
+  // An agent uses a link and a connection for calls: 4,000 agents behind one NAT.
   socketsPerAddress: 8192,
 }
 
-/** A proxy on this machine brings everyone's connections, and limits them itself, as a trusted one does. */
+/** A local proxy forwards connections of many clients and limits them itself, like a trusted one. */
 const loopback = /^(?:::ffff:)?127\.|^::1$/
 
-/** The listener of the server: HTTP, or HTTPS where there is a certificate. */
 export interface Listener {
-  /** Makes a server; there are several where a name has several addresses. */
+  /** Creates a server; called several times if a name has several addresses. */
   create(handler: RequestListener): Server
-  /** For connections from now on; those that are open keep theirs. */
+  /** Applies to new connections; open ones keep their certificate. */
   useCertificate(certificate: Certificate): void
 }
 
@@ -90,10 +88,7 @@ export function createListener(
   }
 }
 
-/**
- * At most `limit` open sockets from one address (S10): further ones are closed unread, and the descriptors that they would take
- * stay free for others.
- */
+/** Allows at most `limit` open sockets per address (S10); closes further ones unread, to save descriptors. */
 export function limitSockets(
   server: Pick<Server, 'prependListener'>,
   limit: number,
@@ -103,7 +98,7 @@ export function limitSockets(
   const counted = new WeakSet<Socket>()
   server.prependListener('connection', (socket: Socket) => {
     const address = socket.remoteAddress
-    // The same socket comes again where an upgrade was declined.
+    // A socket appears again after a declined upgrade.
     if (address === undefined || exempt(address) || counted.has(socket)) return
     const before = open.get(address) ?? 0
     if (before >= limit) {
@@ -121,14 +116,13 @@ export function limitSockets(
 }
 
 /**
- * Connections over which nothing has been asked yet, as browsers and HTTP pools open them in advance. Node counts them
- * as busy, so without this a stopping server would wait for them as long as it waits for requests under way.
+ * Tracks connections without a request, such as browsers and HTTP pools open in advance. Node counts them as busy, so
+ * a stopping server would wait for them as for requests in flight.
  */
 export function trackUnusedConnections(server: Server): { close(): void } {
   const unused = new Set<Socket>()
-  /** The same socket comes again where an upgrade was declined: it has been used, and is watched already. */
+  /** Sockets seen before: one appears again after a declined upgrade. */
   const known = new WeakSet<Socket>()
-  /** Sockets whose TLS handshake is not done. */
   const shaking = new Map<string, Socket>()
   const secure = 'setSecureContext' in server
   const track = (socket: Socket) => {
@@ -156,20 +150,18 @@ export function trackUnusedConnections(server: Server): { close(): void } {
   }
 }
 
-/** Names the peer of a socket: the same for a TCP socket and for the TLS over it. */
+/** Key of a socket's peer, the same for a TCP socket and the TLS socket over it. */
 const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
-/** The certificate that the listener shows, over renewals. */
 export interface Serving {
-  /** Of the key that serves now, `sha256//` and base64; null without TLS. */
+  /** Pin of the current certificate's key, `sha256//` and base64; null without TLS. */
   readonly fingerprint: string | null
-  /** Whether that certificate is signed by itself alone. */
   readonly selfSigned: boolean
-  /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
+  /** Reloads the certificate from its files; keeps the old one and logs an error if the new one is invalid. */
   reload(): Promise<void>
 }
 
-/** Calls `renewed` when another certificate is in force. */
+/** Calls `renewed` after each change of the certificate. */
 export function serveCertificate(
   tls: Tls | null,
   listener: Listener,
@@ -192,14 +184,11 @@ export function serveCertificate(
         current = certificate
         renewed()
         const { fingerprint, expiresAt } = certificate
-        log.info(
-          { fingerprint, expiresAt: new Date(expiresAt).toISOString() },
-          'this TLS certificate is in force now',
-        )
+        log.info({ fingerprint, expiresAt: new Date(expiresAt).toISOString() }, 'TLS certificate reloaded')
       } catch (error) {
-        // The sentence says which file; a stack would say nothing more.
+        // The message names the file; a stack would add nothing.
         const reason = error instanceof Error ? error.message : String(error)
-        log.error({ reason }, 'the new TLS certificate is not usable; the old one stays in force')
+        log.error({ reason }, 'the new TLS certificate is unusable; keeping the old one')
       }
     },
   }

@@ -3,7 +3,6 @@ import type { TSchema } from 'typebox'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Allow, PathNoun } from './auth.ts'
 
-/** Object types in entries of the audit log. */
 export type AuditObjectType =
   | 'agent'
   | 'cluster'
@@ -39,20 +38,17 @@ export type Tag =
   | 'users'
   | 'webhooks'
 
-/** What an operation answers in a media type of its own. */
+/** Content of an answer in a media type other than JSON. */
 export interface Media {
   holds: string
   example: unknown
-  /** Of a stream of events: the `data` of each, by its name. */
+  /** For a stream of events: the `data` of each event, by name. */
   events?: Readonly<Record<string, TSchema>>
 }
 
-/**
- * One operation of the API. Everything that is known of it follows from here: who is let in, what is validated, what is
- * audited, and how the API's own document describes it.
- */
+/** An operation of the API: who may call, what is validated and audited, and its part of the API document. */
 export interface Operation {
-  /** `operationId`: what a generated client calls it. */
+  /** `operationId`: the name in generated clients. */
   id: string
   tag: Tag
   summary: string
@@ -60,25 +56,25 @@ export interface Operation {
   exists?: PathNoun
   query?: TSchema
   body?: TSchema
-  /** The body is bytes, which the handler reads as they come. */
+  /** The body is a stream of bytes that the handler reads. */
   bytes?: true
-  /** The `data` of a success; for what does not come in the envelope, see `media`. */
+  /** `data` of a successful answer; see `media` for answers without the envelope. */
   answer?: TSchema
-  /** Answers while the server starts and stops, too; everything else is 503 then. */
+  /** Answers also while the server starts and stops; other operations answer 503 then. */
   always?: true
-  /** May write to the reserve of a full disk: login, or an end, disabling or removal of something. */
+  /** May use the reserve of a full disk: login, and operations that end, disable or remove something. */
   usesReserve?: true
   /** Answers 201 instead of 200. */
   created?: true
-  /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */
+  /** Media types of a success besides the envelope: content, and an example if there is no `answer`. */
   media?: Readonly<Record<string, string | Media>>
-  /** Bears an entity tag, and answers 304 to who has it already. */
+  /** Has an ETag, and answers 304 to clients that have it already. */
   unchanging?: true
-  /** Errors of its own, beyond those that follow from the rest. */
+  /** Errors beyond those that follow from the declaration. */
   errors?: readonly ErrorCode[]
-  /** Headers of the request that matter, with what they do. */
+  /** Relevant request headers, with their effect. */
   headers?: Readonly<Record<string, string>>
-  /** The entry that each call leaves in the audit log (contract §3). */
+  /** Audit log entry of each call (contract §3). */
   audit?: { action: string; object: AuditObjectType }
 }
 
@@ -92,7 +88,6 @@ type Schemas<O extends Operation> = FastifySchema &
   (O extends { query: infer Q extends TSchema } ? { querystring: Q } : unknown) &
   (O extends { body: infer B extends TSchema } ? { body: B } : unknown)
 
-/** The options of a Fastify route for an operation. */
 export function operation<const O extends Operation>(
   declared: O,
 ): { config: FastifyContextConfig & { operation: O }; schema: Schemas<O> } {
@@ -119,7 +114,7 @@ export function fileIdOf(request: { params: unknown }): string {
   return (request.params as { fileId: string }).fileId
 }
 
-/** The numeric id of a host that stands in the path beside another id; NaN for an invalid one. */
+/** Numeric host id of a path with another id; NaN if it is invalid. */
 export function hostIdOf(request: { params: unknown }): number {
   const { hostId } = request.params as { hostId: string }
   return /^[1-9]\d{0,15}$/.test(hostId) ? Number(hostId) : Number.NaN

@@ -5,10 +5,10 @@ import { answerRaw } from './failures.ts'
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const headBytes = 16
-/** Of the addresses and all that a proxy adds; HAProxy itself reads no more than a buffer of this order. */
+/** Limit of addresses and extensions together; HAProxy's own buffer is of this size. */
 const longest = 16 * 1024
 
-/** What a connection begins with. `address` is null where the proxy speaks for itself, as for its own checks. */
+/** Start of a connection. `address` is null if the proxy connects on its own behalf, e.g. for a health check. */
 type Beginning =
   | 'unclear'
   | 'none'
@@ -25,7 +25,8 @@ export function readPreamble(data: Buffer): Beginning {
   const isProxy = command === 0x21
   if ((!isProxy && command !== 0x20) || length > longest) return 'malformed'
   const bytes = headBytes + length
-  // Source and destination, then two ports. What is neither TCP over IPv4 nor over IPv6 tells of no client here.
+  // Source and destination addresses, then two ports. Other families than TCP over IPv4 or IPv6 carry no client
+  // address.
   const addressBytes = isProxy ? { 0x11: 4, 0x21: 16 }[family] : undefined
   if (addressBytes !== undefined && length < 2 * addressBytes + 4) return 'malformed'
   if (data.length < bytes) return 'unclear'
@@ -37,8 +38,8 @@ export function readPreamble(data: Buffer): Beginning {
 const groups = (address: Buffer) => (address.toString('hex').match(/..../g) ?? []).join(':')
 
 /**
- * Takes the preamble off each connection of a trusted proxy before HTTP, or TLS, sees its first byte. One of anybody else is
- * answered with 400. A connection that has not said within `patience` milliseconds what it begins with is cut.
+ * Strips the preamble from connections of trusted proxies before HTTP or TLS reads them. A preamble of any other peer
+ * is answered with 400. Closes connections whose start is still unclear after `patience` milliseconds.
  */
 export function takePreambles(server: Server, clients: Clients, patience: number): void {
   const accepting = server.listeners('connection')
@@ -48,7 +49,7 @@ export function takePreambles(server: Server, clients: Clients, patience: number
   }
   const begun = new WeakSet<Socket>()
   server.on('connection', (socket: Socket) => {
-    // The same socket comes again where an upgrade was declined.
+    // A socket appears again after a declined upgrade.
     if (begun.has(socket)) return accept(socket)
     begun.add(socket)
     const late = setTimeout(() => socket.destroy(), patience)
@@ -70,7 +71,7 @@ export function takePreambles(server: Server, clients: Clients, patience: number
 
   function judge(socket: Socket, data: Buffer, beginning: Exclude<Beginning, 'unclear'>): void {
     if (beginning === 'none') socket.unshift(data)
-    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble cannot be read')
+    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble is invalid')
     else if (!clients.trusts(socket.remoteAddress))
       return refuse(socket, `${socket.remoteAddress} is not a trusted proxy: its PROXY preamble is refused`)
     else {

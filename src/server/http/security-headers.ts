@@ -2,28 +2,28 @@ import type { OutgoingHttpHeaders } from 'node:http'
 
 const nosniff = { 'x-content-type-options': 'nosniff' } as const
 
-/** What an answer carries against being sniffed, framed, embedded or followed (contract §1, S08). */
+/** Headers against sniffing, framing, embedding and referrers (contract §1, S08). */
 const strict = {
   ...nosniff,
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
-  // For data. A route that serves pages sets its own over it.
+  // For data; routes that serve pages override it.
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** Half a year. Without includeSubDomains: what else the domain serves is not ours to decide. */
+/** Half a year. No includeSubDomains, because other hosts of the domain are not ours. */
 const transport = { 'strict-transport-security': 'max-age=15768000' } as const
 
-/** For answers that Fastify does not send: no hook sets their headers. */
+/** For raw answers, which bypass Fastify's hooks. */
 export const rawSecurityHeaders: string = Object.entries(strict)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('')
 
 /**
- * The headers of an answer by its request's path. Both sets are made once. Agents never show an answer, and a fleet's
- * heartbeats are most of what a server answers: theirs carry nosniff alone, which the contract asks of every response.
- * `hsts` tells browsers to insist on TLS, for every port of this host's name: only the operator knows whether that is true.
+ * Returns the headers for a request path. Agents get only nosniff, which the contract requires of every response,
+ * because they never display answers, and heartbeats are most of the traffic. `hsts` makes browsers require TLS for
+ * every port of the hostname, so only the operator can decide on it.
  */
 export function securityHeaders(hsts: boolean): (url: string) => OutgoingHttpHeaders {
   const full = hsts ? { ...strict, ...transport } : strict

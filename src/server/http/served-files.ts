@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { UnchangingFile } from '../../disk/digest.ts'
 
-/** Sends it, or 304 to who has it already. It may be kept, and has to be asked for again: an upgrade changes it. */
+/** Sends a file, or 304 if the client has it. Clients must revalidate, because an upgrade changes it. */
 export function sendUnchanging(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -13,10 +13,7 @@ export function sendUnchanging(
   return reply.type(mediaType).send(bytes)
 }
 
-/**
- * The files of these names and media types, each read when it is first asked for, and kept; undefined for any other name. A
- * read that failed is tried again.
- */
+/** Loads files by name on first use and caches them; undefined for unknown names. A failed read is retried. */
 export function keptFiles<F>(
   mediaTypes: Readonly<Record<string, string>>,
   read: (name: string, mediaType: string) => Promise<F>,
@@ -34,7 +31,7 @@ export function keptFiles<F>(
   }
 }
 
-/** The bytes that a Range asks for (RFC 9110 §14.2), first and last; null for all of them, as for several ranges at once. */
+/** First and last byte of a Range (RFC 9110 §14.2); null for the whole file, also for several ranges. */
 export function rangeOf(
   header: string | undefined,
   size: number,

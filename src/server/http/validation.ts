@@ -13,10 +13,10 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
     removeAdditional: false,
     useDefaults: true,
     strict: false,
-    // `strict` would switch it off: JSON has no infinity, but 1e999 is parsed as one.
+    // `strict: false` disables it, but JSON such as 1e999 parses to Infinity.
     strictNumbers: true,
     verbose: true,
-    // Ours are schemas: a test holds that. To compile the schema of schemas costs the first request 100 ms, and twice.
+    // A test validates our schemas; compiling the meta-schema would cost the first request 100 ms, twice.
     validateSchema: false,
   })
   ajv.addFormat('not-blank', (text) => text.trim() !== '')
@@ -30,13 +30,10 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
 export const bodyAjv = newAjv(false)
 export const queryAjv = newAjv('array')
 
-/** Stands in a query for a number that is written otherwise: it can be no number, whoever reads it. */
+/** Replaces a query value that is not decimal, so that it cannot be coerced to a number. */
 const notDecimal = 'not decimal'
 
-/**
- * Leaves only numbers in decimal digits to be coerced: JavaScript would take `0x10`, `1e3`, `+1` and ` 1` for numbers, too
- * (contract §1).
- */
+/** Rejects anything but decimal digits: JavaScript also coerces `0x10`, `1e3`, `+1` and ` 1` (contract §1). */
 function keepDecimals(query: Record<string, unknown>, numbers: readonly string[]): void {
   for (const name of numbers) {
     const text = query[name]
@@ -46,7 +43,7 @@ function keepDecimals(query: Record<string, unknown>, numbers: readonly string[]
 
 const isNumber = ({ type }: SchemaLike) => type === 'integer' || type === 'number'
 
-/** As `validator`, for a query: its numbers are decimal digits. */
+/** Like `validator`, for a query: numbers must be decimal digits. */
 export function queryValidator(schema: AnySchema) {
   const isValid = validator(queryAjv, schema)
   const properties = Object.entries((schema as SchemaLike).properties ?? {})
@@ -57,7 +54,7 @@ export function queryValidator(schema: AnySchema) {
   }
 }
 
-/** Compiled when it is first asked: of a hundred routes most starts of a server see few, and each costs milliseconds. */
+/** Compiles on first use, because each schema costs milliseconds and most runs use few of them. */
 export function validator(ajv: Ajv, schema: AnySchema) {
   let isValid: ValidateFunction | undefined
   return (data: unknown): true | { error: FastifySchemaValidationError[] } => {
@@ -108,7 +105,7 @@ function message(error: ErrorObject): string {
       return `must be one of ${(parent?.enum ?? []).join(', ')}`
     case 'anyOf':
       return parent?.description === undefined
-        ? 'has none of the allowed forms'
+        ? 'does not match any allowed form'
         : `must be ${parent.description}`
     case 'propertyNames':
       return reservedFault(String(params['propertyName'])) ?? 'is not a valid name'
@@ -131,8 +128,8 @@ function message(error: ErrorObject): string {
     case 'pattern':
       if (String(params['pattern']).startsWith('^/')) return 'must be an absolute path'
       if (String(params['pattern']).includes('u200b'))
-        return 'must not hold control, bidi or zero-width characters, or half of a surrogate pair'
-      if (String(params['pattern']).includes('u0000')) return 'must not hold control characters'
+        return 'must not contain control, bidi or zero-width characters, or half of a surrogate pair'
+      if (String(params['pattern']).includes('u0000')) return 'must not contain control characters'
       return parent?.description === undefined
         ? `must match ${String(params['pattern'])}`
         : `must be ${parent.description}`
@@ -144,7 +141,7 @@ function message(error: ErrorObject): string {
   }
 }
 
-/** Names of unknown fields are the sender's, and as long as they like. */
+/** Limit, because clients choose the names of unknown fields. */
 const maxField = 256
 
 function fieldOf(error: ErrorObject, last: string | undefined): string {
@@ -152,22 +149,22 @@ function fieldOf(error: ErrorObject, last: string | undefined): string {
   return field.length > maxField ? `${field.slice(0, maxField - 1)}…` : field
 }
 
-/** Whether a path or one above it is among those. */
+/** Whether a path or one of its parents is in `paths`. */
 function isWithin(path: string, paths: ReadonlySet<string>): boolean {
   for (let at = path.length; at > 0; at = path.lastIndexOf('/', at - 1))
     if (paths.has(path.slice(0, at))) return true
   return paths.has('')
 }
 
-/** All faults that ajv found, one a field, with the words of contract §1; of a flood the first, and how many there are. */
+/** All faults of ajv, one per field, in the words of contract §1; past the limit, only their number. */
 export function validationError(errors: readonly ErrorObject[]): RsmError {
-  // Below an `anyOf` each branch complains; the one sentence of the `anyOf` itself is what helps.
+  // Each branch of an `anyOf` reports errors; only the error of the `anyOf` itself helps.
   const alternatives = new Set(
     errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath),
   )
   const faults = new Map<string, FieldFault>()
   let unlisted = 0
-  /** Faults of one place come one after the other. */
+  /** Current place: faults of one place are consecutive. */
   let at: { path: string; last: string | undefined; isListed: boolean } | undefined
   for (const error of errors) {
     const params = error.params as {
@@ -175,7 +172,7 @@ export function validationError(errors: readonly ErrorObject[]): RsmError {
       additionalProperty?: string
       propertyName?: string
     }
-    // What is wrong with a name is told by the `propertyNames` above it.
+    // The `propertyNames` above reports faults of a name.
     if (error.schemaPath.includes('/propertyNames/')) continue
     if (error.schemaPath.includes('/anyOf/') && isWithin(error.instancePath, alternatives)) continue
     const last = params.missingProperty ?? params.additionalProperty ?? params.propertyName
@@ -186,7 +183,7 @@ export function validationError(errors: readonly ErrorObject[]): RsmError {
     if (!at.isListed) continue
     const place = last === undefined ? error.instancePath : `${error.instancePath}/${last}`
     const known = faults.get(place)
-    // A blank string breaks length, format and pattern at once; `must not be blank` says it best.
+    // A blank string violates length, format and pattern at once; `must not be blank` is the clearest.
     const text = message(error)
     if (!known || text === 'must not be blank')
       faults.set(place, { field: fieldOf(error, last), message: text })

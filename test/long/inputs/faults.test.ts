@@ -277,7 +277,7 @@ test('S10 a body with more keys, objects or elements than any call needs is a sh
   ] as const) {
     const answer = await server.api('POST', path, text)
     t.is(answer.status, 400)
-    t.is(answer.body.message.slice(0, 100), 'The JSON holds more than 20000 keys or 120000 elements of lists')
+    t.is(answer.body.message.slice(0, 100), 'The JSON has more than 20000 keys or 120000 list elements')
   }
 })
 

@@ -176,7 +176,7 @@ const takes: Partial<Record<Right, RegExp>> = {
   administer: /this requires ADMIN$/,
   lasting: takesLasting,
   adminSession: /this requires (ADMIN|a session: log in)$/,
-  agent: /this takes the token of an agent$/,
+  agent: /this requires an agent token$/,
   register: takesLasting,
 }
 const allowed = (right: Right, caller: Caller) => right === 'open' || holders[right].includes(caller)

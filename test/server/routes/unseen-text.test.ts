@@ -55,7 +55,7 @@ test('A11 names, tags and descriptions with what is not seen are a 400 that name
       t.deepEqual(answer.body.errors, [
         {
           field,
-          message: 'must not hold control, bidi or zero-width characters, or half of a surrogate pair',
+          message: 'must not contain control, bidi or zero-width characters, or half of a surrogate pair',
         },
       ])
     }

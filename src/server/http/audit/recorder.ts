@@ -12,10 +12,7 @@ import { asFields, detailOf, loggedIn, nameInPath, type Observed, objectOf } fro
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * Records an execution as soon as it is durable: a call may answer at its end only, and its entry must not wait
-     * so long, for the server may stop before. `replayed`: an earlier call had started it.
-     */
+    /** Records a durable execution early, because a call may answer only at its end. `replayed`: started earlier. */
     started: ((taskId: string, replayed: boolean) => Promise<void>) | undefined
   }
 }
@@ -26,14 +23,14 @@ interface RecorderDependencies {
   store: Store
 }
 
-/** What the hooks learn of one request on its way. */
+/** Facts that the hooks collect about a request. */
 interface Watched extends Observed {
   recorded: boolean
 }
 
 const refusing = new Set([401, 403, 429])
 
-/** Does the work of an operation, with the reserve of the disk where it may use that. */
+/** Runs the work of an operation, with access to the disk's reserve if the operation may use it. */
 const within = <T>(operation: Operation | undefined, work: () => T): T =>
   operation?.usesReserve === true ? withReserve(work) : work()
 
@@ -43,8 +40,8 @@ function outcomeOf(status: number): AuditOutcome {
 }
 
 /**
- * Records every call of an audited operation, and every refusal of any other, after its outcome is known and before the
- * answer leaves. While the log takes no entries, audited operations are refused before they do anything.
+ * Records every call of an audited operation and every refusal of any other, once the outcome is known and before the
+ * answer is sent. Audited operations are refused up front while the log accepts no entries.
  */
 export function recordRequests(app: AppInstance, { log, refusals, store }: RecorderDependencies): void {
   const watched = new WeakMap<FastifyRequest, Watched>()
@@ -69,7 +66,7 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
       outcome,
       detail: await detailOf(request, reply, seen, store),
     }
-    // Nothing was changed: the answer stands, whether or not it could be written down.
+    // Nothing was changed, so the answer stands even if the entry fails.
     if (outcome !== 'SUCCESS') return refusals.note(request.client, event).catch(() => undefined)
     await within(request.routeOptions.config.operation, () => log.append(event)).catch((cause: unknown) => {
       const what = `${request.method} ${request.url.split('?')[0] ?? ''}`
@@ -93,7 +90,7 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
       },
     ]
     route.preHandler = [
-      // After the body has come, whose events would not keep it.
+      // After the body has arrived, because its events would lose the async context.
       (_request, _reply, done) => within(operation, done),
       ...[route.preHandler ?? []].flat(),
       async (request, reply) => {
@@ -113,8 +110,8 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     ]
     route.onSend = [...[route.onSend ?? []].flat(), async (request, reply) => record(request, reply)]
   })
-  // A refusal of any route is recorded; heartbeats come through here too, and must not wait for so much as a promise.
-  // So this takes `done` for them and answers a promise for the rest; Fastify takes either.
+  // Records refusals of any route. Heartbeats come through here too and must not cost a promise, so this calls `done`
+  // for them and returns a promise for the rest; Fastify accepts both.
   app.addHook('preSerialization', (request, reply, payload, done) => {
     if (reply.statusCode >= 400) watch(request).envelope = asFields(payload)
     done(null, payload)

@@ -11,17 +11,15 @@ import type { Operation } from '../operation.ts'
 
 type Fields = Record<string, unknown>
 
-/** What a call says of itself: the object of an audited operation before it was changed, and the answer. */
 export interface Observed {
-  /** Name of the record that the path names, read before a deletion takes it away. */
+  /** Name of the record in the path, read before a deletion. */
   name: string | null
-  /** The envelope of the answer. */
   envelope: { message?: unknown; data?: unknown } | null
-  /** The call was the repetition of one that had started the task: it started nothing. */
+  /** Repeats an earlier call, so it started nothing. */
   replayed: boolean
 }
 
-/** Fields of a success that say what was granted or made, defaults filled in; never a token, a password or a text. */
+/** Audited fields of a successful answer, including defaults; never tokens, passwords or texts. */
 const granted = [
   'role',
   'admin',
@@ -34,7 +32,7 @@ const granted = [
   'sha256',
 ] as const
 
-/** Fields of a body whose values are written down; of every other field no more than its name. */
+/** Body fields whose values are audited; of other fields only the name. */
 const auditedFields = [
   'role',
   'admin',
@@ -72,7 +70,7 @@ const idOrNull = (value: unknown): number | string | null =>
   typeof value === 'number' || typeof value === 'string' ? value : null
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** The name of the record that the path names, or null; of a terminal, that of its host. */
+/** Name of the record in the path, or null; for a terminal, the name of its host. */
 export async function nameInPath(request: FastifyRequest, store: Store): Promise<string | null> {
   const { exists, operation } = request.routeOptions.config
   const { id, sessionId } = asFields(request.params)
@@ -84,7 +82,7 @@ export async function nameInPath(request: FastifyRequest, store: Store): Promise
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
 }
 
-/** Who has just logged in: the call itself came without a token. */
+/** The user who just logged in, because the login itself has no token. */
 export function loggedIn({ envelope }: Pick<Observed, 'envelope'>): AuditActor | null {
   const { token, user } = asFields(envelope?.data)
   const { id, username } = asFields(user)
@@ -92,7 +90,6 @@ export function loggedIn({ envelope }: Pick<Observed, 'envelope'>): AuditActor |
   return { type: 'user', id, name: textOrNull(username), tokenId: null }
 }
 
-/** The thing that the call was about. */
 export function objectOf(
   request: FastifyRequest,
   { object: type }: NonNullable<Operation['audit']>,
@@ -128,7 +125,7 @@ function singularOf(noun: keyof typeof pathNouns): string {
   return noun === 'enrollments' ? 'enrollment' : pathNouns[noun]
 }
 
-/** What is worth knowing of the call: names of changed fields, and of an execution what runs where and as whom. */
+/** Details of a call: names of changed fields; for an execution what runs, where and as whom. */
 export async function detailOf(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -162,7 +159,7 @@ export async function detailOf(
   if (asFields(request.query)['force'] === true) detail['force'] = true
   if (operation.audit.object === 'webhook') Object.assign(detail, webhookFacts(body))
   if (operation.audit.object === 'file') Object.assign(detail, valuesOf(data, ['size', 'isSecret']))
-  // An installation is about a host, and a task; a schedule about what it will run where.
+  // An installation concerns a host and a task; a schedule includes its future tasks.
   return ['task', 'schedule'].includes(operation.audit.object) || typeof data['taskId'] === 'string'
     ? { ...detail, ...(await execution(request, data, store)) }
     : detail
@@ -190,7 +187,7 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   return { ...found, ...taskFacts(task), ...(task.install && valuesOf({ ...task.install }, auditedFields)) }
 }
 
-/** What a body says is to run, or to be copied: of a schedule, and of what was refused. */
+/** Script or copy that a body orders, also for schedules and refused calls. */
 async function orderOf(body: Fields, store: Store): Promise<AuditDetail> {
   const found: AuditDetail = {}
   const textOf = (value: unknown) => textOrNull(asFields(asFields(value)['script'])['content'])
@@ -215,7 +212,6 @@ async function orderOf(body: Fields, store: Store): Promise<AuditDetail> {
   }
 }
 
-/** What somebody takes of what a task has fetched. */
 async function fetchedFacts(request: FastifyRequest, store: Store): Promise<AuditDetail> {
   const { taskId, hostId } = asFields(request.params)
   if (typeof taskId !== 'string') return {}
@@ -225,7 +221,7 @@ async function fetchedFacts(request: FastifyRequest, store: Store): Promise<Audi
   return { ...(fetch && { path: fetch.path }), ...fileFacts(file) }
 }
 
-/** Of which events, and of which hosts, a webhook tells, and to which server; the rest of its URL may be a secret. */
+/** Events, hosts and server of a webhook; the rest of its URL may be secret. */
 function webhookFacts(fields: Fields): AuditDetail {
   const { events, selector, url } = fields
   return {
@@ -240,7 +236,7 @@ function targetOf(body: Fields): AuditDetail {
   const target = asFields(body['target'])
   const { hostIds = body['hostIds'], hosts, clusters, tags, exclude } = target
   const found = valuesOf(target, ['selector', 'clusterId', 'all'])
-  // A body that was refused may have anything there, even what no text can be made of.
+  // A refused body may contain anything here, even values that String() rejects.
   for (const [name, values] of Object.entries({ hosts, clusters, tags, exclude, hostIds }))
     if (Array.isArray(values))
       found[name] = values

@@ -17,7 +17,7 @@ import * as terminals from '../../../core/protocol/http/terminals.ts'
 import * as users from '../../../core/protocol/http/users.ts'
 import * as webhooks from '../../../core/protocol/http/webhooks.ts'
 
-/** Modules whose exported schemas get a name in the document; add a new file of schemas here. */
+/** Modules whose exported schemas become named components; add new schema files here. */
 const modules: readonly object[] = [
   agent,
   audit,
@@ -39,14 +39,13 @@ const modules: readonly object[] = [
   webhooks,
 ]
 
-/** The schemas of the document that have a name, and how the others refer to them. */
 export interface Components {
-  /** As the document says it; what has a name becomes a reference and is kept in `schemas`. */
+  /** Converts a schema for the document; a named one becomes a reference and is added to `schemas`. */
   refer: (schema: Schema) => Schema
   schemas: Record<string, Schema>
 }
 
-/** A JSON Schema of draft 2020-12, as far as the schemas of ours use it. */
+/** JSON Schema draft 2020-12, as far as our schemas use it. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -72,7 +71,7 @@ export function createComponents(): Components {
     Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, refer(part)]))
 
   function describe(schema: Schema): Schema {
-    // An example stands with the body or answer as a whole; said in the schema too, it would double the document.
+    // Bodies and answers have an example as a whole; repeating it in schemas would double the document.
     const { examples: _examples, ...said } = inStandardWords(schema)
     const { properties, items, anyOf, additionalProperties } = said as Schema
     return {
@@ -94,7 +93,7 @@ export function createComponents(): Components {
   return { refer, schemas }
 }
 
-/** Replaces what other tools do not know: our own formats, and objects whose names follow a pattern. */
+/** Replaces constructs that other tools do not know: our own formats, and objects with name patterns. */
 function inStandardWords(schema: Schema): Schema {
   const { format, pattern, patternProperties, additionalProperties, ...rest } = schema
   const words: Record<string, unknown> = { ...rest }
@@ -113,14 +112,11 @@ function inStandardWords(schema: Schema): Schema {
   return words
 }
 
-/** Objects, enumerations and alternatives deserve a name in a client; a text with a bound, or null, does not. */
+/** Objects, enums and unions are useful as named types; a limited text or null is not. */
 const worthNaming = ({ type, anyOf = [] }: Schema): boolean =>
   type === 'object' || (type === undefined && anyOf.every((one) => one.type !== 'null'))
 
-/**
- * Finds the name under which a schema is exported. By identity; where typebox made a copy (`Type.Optional` does), by
- * what it says.
- */
+/** Finds the export name of a schema, by identity or by content, because typebox copies some (`Type.Optional`). */
 function schemaNames(): (schema: Schema) => string | undefined {
   const byIdentity = new Map<Schema, string>()
   const byText = new Map<string, string>()
@@ -136,7 +132,7 @@ function schemaNames(): (schema: Schema) => string | undefined {
   }
 }
 
-/** `PageOf(Host)` is made where it is used: it is called after what it lists. */
+/** `PageOf(Host)` is not exported, so it is named after its items. */
 function pageName({ properties }: Schema, names: ReadonlyMap<Schema, string>): string | undefined {
   const item = properties?.['totalElements'] === undefined ? undefined : properties['content']?.items
   const name = item === undefined ? undefined : names.get(item)
@@ -150,7 +146,7 @@ function isSchema(value: unknown): value is Schema {
 
 const samples: Record<string, unknown> = { boolean: true, integer: 1, number: 1, object: {}, string: 'text' }
 
-/** An example of a schema: its own, or one made of its required properties. */
+/** Example of a schema: its own, or one built from its required properties. */
 export function exampleOf(schema: Schema): unknown {
   const { type = '', examples, properties, required = [], items, anyOf } = schema
   if (examples) return examples[0]

@@ -7,35 +7,35 @@ import { describeOperation, type RoutedOperation, templated } from './operations
 const conventions = `Runs shell scripts on many hosts, shows the output live, and keeps the result.
 
 **Envelope.** Every answer in JSON is \`{code, message, data}\`, or \`{code, message, errors?}\` when it fails; \`code\`
-is the HTTP status and \`errors\` names every field at fault. Media types other than JSON come bare.
+is the HTTP status and \`errors\` names every field at fault. Other media types have no envelope.
 
-**Ids** are positive integers, ascending and never used again; a \`taskId\` is opaque text that sorts by time.
+**Ids** are positive integers, ascending and never reused; a \`taskId\` is opaque text that sorts by time.
 
 **Times** are ISO 8601 in UTC with milliseconds. \`timeout\`, \`uptime\`, \`heartbeatInterval\` and \`metricsInterval\`
 are seconds, \`duration\` is milliseconds.
 
 **Lists** take \`page\`, from 0, and \`size\`, 1 to 500 and 20 by default; a page past the end is empty.
 
-**Bodies** of users' calls are closed: a field that is not known is a 400 that names it. \`PATCH\` is a JSON merge
-patch (RFC 7396): objects merge, \`null\` removes. A body may be left out where none of it is required.
+**Bodies** of users' calls are closed: an unknown field is a 400 that names it. \`PATCH\` is a JSON merge
+patch (RFC 7396): objects merge, \`null\` removes. A body may be omitted if none of it is required.
 
-**Order of checks:** 401, 403, 404 and 405, 413 and 415, 400, 409. A known path with a method that it has not is 405,
+**Order of checks:** 401, 403, 404 and 405, 413 and 415, 400, 409. An unsupported method on a known path is 405,
 with \`Allow\`. Every answer has \`X-Request-Id\`: the caller's own, if it is well-formed.
 
 A 2xx on a write means that the write is on disk.`
 
 const tagDescriptions: Record<Tag, string> = {
-  agents: 'What agents call: registration, heartbeat, metrics, configuration.',
+  agents: 'Calls of agents: registration, heartbeat, metrics, configuration.',
   audit: 'Who did what, and when.',
   authentication: 'Logging in and out, and the current user.',
   clusters: 'Named groups of hosts: listed by id, or chosen by a selector.',
   'enrollment tokens': 'Tokens with which new agents register.',
   events: 'Changes as they happen.',
-  files: 'Files for hosts: uploads, which tasks then copy or give to scripts to read.',
+  files: 'Uploads that tasks copy to hosts or pass to scripts as stdin.',
   hosts: 'The hosts that scripts run on, and their state.',
   schedules: 'Scripts and copies at set times.',
   scripts: 'Stored scripts, with their versions.',
-  server: 'The server itself: health, measurements, and this document.',
+  server: 'The server itself: health, metrics, and this document.',
   tasks: 'Runs of a script on hosts: start, watch, cancel, retry.',
   terminals: 'Interactive sessions on hosts, and their recordings.',
   tokens: 'Personal access tokens, for pipelines.',
@@ -43,7 +43,7 @@ const tagDescriptions: Record<Tag, string> = {
   webhooks: 'Events sent to URLs, and their deliveries.',
 }
 
-/** The one kind of credential; its prefix says what it is (contract §2). */
+/** The only kind of credential; its prefix names its type (contract §2). */
 const securitySchemes = {
   token: {
     type: 'http',
@@ -57,9 +57,9 @@ agent, from \`POST /api/agent/register\`; \`rsm_enr_\` an enrollment, from \`POS
 /**
  * The API's own document: OpenAPI 3.1 (contract §3).
  *
- * It is made from the declared operations and the very schemas that validate. @fastify/swagger would not spare any of
- * this: it reads `schema.response`, which Fastify would compile for each route, wants names as `$id`, which ajv would
- * register in each of the two validators, and knows neither the envelope nor which errors follow from a declaration.
+ * Generated from the declared operations and the schemas that validate. @fastify/swagger would not help: it needs
+ * `schema.response`, which Fastify would compile for each route, and names as `$id`, which both ajv instances would
+ * register. It knows neither the envelope nor the errors that follow from a declaration.
  */
 export function apiDocument(operations: readonly RoutedOperation[], version: string): object {
   const components = createComponents()

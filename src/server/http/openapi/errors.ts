@@ -8,20 +8,18 @@ export type ResponseErrorCode = Exclude<
 >
 
 interface ErrorResponse {
-  /** Its name among the components. */
   name: string
   description: string
-  /** The message of the example. */
   message: string
   headers?: Readonly<Record<string, string>>
 }
 
-const retryAfter = { 'Retry-After': 'Seconds after which another try may succeed' }
+const retryAfter = { 'Retry-After': 'Seconds after which to retry' }
 
 const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   invalid: {
     name: 'Invalid',
-    description: 'The request is malformed, or fields of it are not valid: `errors` names all of them',
+    description: 'The request is malformed or has invalid fields: `errors` lists all of them',
     message: 'Validation failed: hostname: must not be blank',
   },
   unauthenticated: {
@@ -29,48 +27,48 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
     description:
       'The token is missing, unknown, expired or revoked; at login, the name or the password is wrong',
     message: 'This token is unknown, has expired or was revoked',
-    headers: { 'WWW-Authenticate': 'Which kind of credential is asked for; not at login' },
+    headers: { 'WWW-Authenticate': 'Required kind of credential; not at login' },
   },
   forbidden: {
     name: 'Forbidden',
-    description: 'The caller is known and has not the right',
+    description: 'The caller lacks the required right',
     message: 'you are vera (VIEWER); this requires OPERATOR',
   },
   not_found: {
     name: 'NotFound',
-    description: 'What the path names does not exist',
+    description: 'The resource in the path does not exist',
     message: 'no such host: 7',
   },
   conflict: {
     name: 'Conflict',
-    description: 'A name is taken, or the state of things forbids it',
+    description: 'A name is taken, or the current state does not allow the request',
     message: 'The hostname web1 is taken by host 7',
   },
   gone: {
     name: 'Gone',
-    description: 'It was there and its time of keeping is over',
-    message: "The text that task 01J8ZQ3 ran is gone from the server's disk",
+    description: 'The resource existed but is no longer kept',
+    message: "The script of task 01J8ZQ3 is missing from the server's disk",
   },
   too_large: {
     name: 'TooLarge',
     description:
-      'The body is larger than 2 MiB, a script than 1 MiB, a file than --max-file-size, or there is no room for it',
+      'The body is larger than 2 MiB, a script than 1 MiB, a file than --max-file-size or the free space',
     message: 'The body is larger than 2097152 bytes',
   },
   media_type: {
     name: 'MediaType',
-    description: 'The body is not JSON in UTF-8, or not application/octet-stream where bytes are taken',
-    message: 'The body has to be application/json',
+    description: 'The body is not JSON in UTF-8, or not application/octet-stream where required',
+    message: 'The body must be application/json',
   },
   too_many: {
     name: 'TooMany',
-    description: 'Too many tries',
+    description: 'Too many attempts',
     message: 'Too many failed logins; try again in 300 s',
     headers: retryAfter,
   },
   unavailable: {
     name: 'Unavailable',
-    description: 'The server starts, stops, or its disk refuses writes',
+    description: 'The server is starting or stopping, or its disk refuses writes',
     message: 'The server is starting or shutting down',
     headers: retryAfter,
   },
@@ -78,7 +76,7 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
 
 const statusOf = (code: ErrorCode) => httpStatus(new RsmError(code, ''))
 
-/** The schemas of failures: the envelope without `data` (contract §1). */
+/** Schemas of failures: the envelope without `data` (contract §1). */
 export const errorSchemas: Record<string, Schema> = {
   FieldFault: {
     type: 'object',
@@ -97,7 +95,7 @@ export const errorSchemas: Record<string, Schema> = {
       data: {
         type: 'object',
         description:
-          'How to continue: `{offset}` of a 409 of bytes for another place, `{status, reasons, server}` of a server that is not ready.',
+          'How to continue: `{offset}` of a 409 for a wrong offset, `{status, reasons, server}` of a server that is not ready.',
         additionalProperties: true,
       },
     },
@@ -123,14 +121,14 @@ export function errorComponent(code: ResponseErrorCode): [name: string, response
   ]
 }
 
-/** The errors of an operation, by status: those that follow from its declaration, and its own. */
+/** Errors of an operation, by status: those that follow from its declaration, and its own. */
 export function errorCodes(url: string, declared: Operation): ResponseErrorCode[] {
   const { allow, body, bytes, exists, errors = [] } = declared
   const open = allow.open === true
   const codes = new Set<ErrorCode>(errors).add('invalid')
   if (!open) codes.add('unauthenticated').add('forbidden')
   if (exists || url.includes(':')) codes.add('not_found')
-  // What was removed for its age.
+  // For records removed because of their age.
   if (exists === 'tasks' || exists === 'terminals') codes.add('gone')
   if (body || bytes) codes.add('too_large').add('media_type')
   if (!declared.always) codes.add('unavailable')

@@ -6,15 +6,14 @@ import type { Media, Operation } from '../operation.ts'
 import { type Components, exampleOf, type Schema } from './components.ts'
 import { errorCodes, errorReferences, type ResponseErrorCode } from './errors.ts'
 
-/** An operation of the API at the method and the path under which Fastify has it. */
 export interface RoutedOperation {
   method: string
-  /** As routes have it: `/api/hosts/:id`. */
+  /** In Fastify's syntax: `/api/hosts/:id`. */
   url: string
   operation: Operation
 }
 
-/** Parameters of paths: one word means the same in every path. */
+/** Path parameters; a name means the same in every path. */
 const pathParameters: Record<string, { schema: Schema; description: string }> = {
   id: { schema: Id, description: 'The id of the record' },
   version: { schema: Type.Integer({ minimum: 1 }), description: 'A version of the script, from 1' },
@@ -25,7 +24,6 @@ const pathParameters: Record<string, { schema: Schema; description: string }> = 
   file: { schema: Type.String(), description: 'The name of a file of the page' },
 }
 
-/** Bytes as they are, read as they come. */
 const bytesBody = {
   required: false,
   content: {
@@ -33,9 +31,10 @@ const bytesBody = {
   },
 }
 
-const entityTag = { ETag: { description: 'Names these bytes (RFC 9110 §8.8.3)', schema: { type: 'string' } } }
+const entityTag = {
+  ETag: { description: 'Identifies these bytes (RFC 9110 §8.8.3)', schema: { type: 'string' } },
+}
 
-/** What the document says of one operation, and which errors it can answer. */
 export function describeOperation(
   routed: RoutedOperation,
   components: Components,
@@ -85,17 +84,16 @@ function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperati
   return [...inPath, ...inQuery, ...inHeader]
 }
 
-/** Who may call, in words (contract §2). */
 function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
-  if (open) return 'Open to all: takes no token.'
+  if (open) return 'Open to all: requires no token.'
   const who: string[] = []
   if (anyUser) who.push('users of every role')
-  if (session && users === undefined) who.push('users of every role, by a session')
+  if (session && users === undefined) who.push('users of every role, with a session')
   if (users !== undefined) {
     const right = rights.find((each) => may('VIEWER', users, [each]))
     const or = may('VIEWER', users) || right === undefined ? '' : ` or the right ${right}`
-    const token = lasting ? ', by a session or a token made with `admin: true`' : ''
-    const by = session ? ', by a session' : token
+    const token = lasting ? ', with a session or a token made with `admin: true`' : ''
+    const by = session ? ', with a session' : token
     who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}${or}${by}`)
   }
   if (agent) who.push('the agent itself')
@@ -110,7 +108,6 @@ function requestBody(body: Schema, { refer }: Components): object {
   }
 }
 
-/** The success of an operation: the envelope around its answer, and what comes in other media types. */
 function success(declared: Operation, components: Components): Record<string, object> {
   const { answer, created, unchanging, media = {} } = declared
   const code = created ? 201 : 200
@@ -134,7 +131,7 @@ function success(declared: Operation, components: Components): Record<string, ob
       schema: {
         type: type === 'application/json' ? 'object' : 'string',
         description: holds,
-        // OpenAPI 3.1 has no word for the items of a stream; so a client gets names for what is in them.
+        // OpenAPI 3.1 cannot describe items of a stream; this at least gives clients named types for the events.
         ...(events && { contentMediaType: type, contentSchema: eventsSchema(events, components) }),
       },
       ...(example !== undefined && { example }),
@@ -143,7 +140,7 @@ function success(declared: Operation, components: Components): Record<string, ob
   return {
     [code]: { description: message, ...(unchanging && { headers: entityTag }), content },
     ...(unchanging && {
-      304: { description: 'What If-None-Match names is what there is', headers: entityTag },
+      304: { description: 'Not modified: If-None-Match has the current ETag', headers: entityTag },
     }),
   }
 }
@@ -152,10 +149,10 @@ function eventsSchema(events: Readonly<Record<string, Schema>>, { refer }: Compo
   const properties = Object.entries(events).map(([name, data]) => [name, refer(data)] as const)
   return {
     type: 'object',
-    description: 'Of one event: its name, and its `data`.',
+    description: 'Name and `data` of one event.',
     properties: Object.fromEntries(properties),
   }
 }
 
-/** `/api/hosts/:id` as OpenAPI writes it. */
+/** Converts `/api/hosts/:id` to OpenAPI's syntax. */
 export const templated = (url: string): string => url.replaceAll(/:(\w+)/g, '{$1}')
