@@ -20,14 +20,14 @@ const allow = { agent: true } as const
 const tag = 'agents' as const
 
 function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new RsmError('unauthenticated', 'This needs a token')
+  if (!request.caller) throw new RsmError('unauthenticated', 'This requires a token')
   return request.caller
 }
 
-/** The agent that calls; only for routes that allow none but agents. */
+/** The calling agent; only for routes that allow nothing but agents. */
 function agentOf(request: FastifyRequest): AgentCaller {
   const caller = callerOf(request)
-  if (caller.type !== 'agent') throw new RsmError('forbidden', 'This takes the token of an agent')
+  if (caller.type !== 'agent') throw new RsmError('forbidden', 'This requires an agent token')
   return caller
 }
 
@@ -52,7 +52,7 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
     operation({
       id: 'sendHeartbeat',
       tag,
-      summary: 'Say that an agent lives',
+      summary: 'Report that an agent is alive',
       allow,
       body: HeartbeatRequest,
       answer: AgentAck,
@@ -88,15 +88,15 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
     operation({
       id: 'getAgentFile',
       tag,
-      summary: 'The bytes of a file that an open execution on the host of the agent names',
+      summary: "Download a file that an open execution on the agent's host uses",
       allow,
       media: {
         'application/octet-stream': {
-          holds: 'The file, or the part of it that Range names',
+          holds: 'The file, or the part requested by Range',
           example: 'text',
         },
       },
-      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+      headers: { Range: 'One byte range; for several, the answer is the whole file' },
     }),
     async (request, reply) => {
       const { file, rate, sent } = await context.transfers.forAgent(
@@ -119,8 +119,7 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
     operation({
       id: 'putAgentFile',
       tag,
-      summary:
-        'Bytes of what a task fetches, where those that have come end; any other offset is a 409 that says where',
+      summary: 'Append to the file that a task fetches; a wrong offset is a 409 with the right one',
       allow,
       query: FetchedPartQuery,
       bytes: true,

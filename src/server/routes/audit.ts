@@ -7,7 +7,7 @@ import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const ndjson = 'application/x-ndjson'
-/** What one way to read the log takes, and the other does not. */
+/** Query fields of one way to read the log that the other does not accept. */
 const ofPages = ['page', 'size', 'before']
 const ofDownloads = ['after']
 
@@ -23,11 +23,11 @@ export function auditRoutes(app: AppInstance, { audit }: RouteDependencies): voi
       answer: PageOf(AuditEntry),
       media: {
         [ndjson]:
-          'With Accept: application/x-ndjson: the log as it stands on disk, oldest first, behind the entry `after`. The filters take entries out of it; without one the chain of hashes is whole, also where lines are damaged.',
+          'With Accept: application/x-ndjson: the log as stored, oldest first, after the entry `after`. Without filters the hash chain is complete, even if lines are damaged.',
       },
     }),
     async (request, reply) => {
-      // Of the parsed query nobody can tell which fields are defaults.
+      // The parsed query does not show which fields are defaults.
       const asked = [...new Set(new URL(request.url, 'http://localhost').searchParams.keys())]
       const isRaw = (request.headers.accept ?? '').includes(ndjson)
       const foreign = asked.filter((field) => (isRaw ? ofPages : ofDownloads).includes(field))
@@ -35,7 +35,7 @@ export function auditRoutes(app: AppInstance, { audit }: RouteDependencies): voi
         throw invalid(
           foreign.map((field) => ({
             field,
-            message: isRaw ? `does not go with Accept: ${ndjson}` : `goes with Accept: ${ndjson} only`,
+            message: isRaw ? `cannot be combined with Accept: ${ndjson}` : `requires Accept: ${ndjson}`,
           })),
         )
       const { page: _page, size: _size, before: _before, ...which } = request.query

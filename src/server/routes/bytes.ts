@@ -9,12 +9,12 @@ import { notBytes } from '../http/failures.ts'
 import { rangeOf } from '../http/served-files.ts'
 import type { Body } from '../services/files.ts'
 
-/** Bytes of one write, so that others' lines have their turn between two. */
+/** Bytes per write, so that other connections have their turn in between. */
 const pieceBytes = 256 * 1024
-/** Milliseconds after which an answer whose reader takes nothing is ended. */
+/** Milliseconds without progress after which the download of a stalled reader is aborted. */
 const stalledAfter = 120_000
 
-/** The body of a request for an operation with `bytes`, to be read as it comes. @throws RsmError `media_type` */
+/** The body of a request for an operation with `bytes`, as a stream. @throws RsmError `media_type` */
 export function bodyOf(request: FastifyRequest): Body {
   const { body, headers } = request
   if (body instanceof Readable) {
@@ -25,7 +25,7 @@ export function bodyOf(request: FastifyRequest): Body {
   return { bytes: Readable.from([]), length: 0 }
 }
 
-/** The bytes of a body; a body that breaks off is its sender's fault. */
+/** Streams a body; reports a body that is cut off as the sender's fault. */
 async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of body) {
@@ -33,7 +33,7 @@ async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arra
       yield piece
     }
   } catch (cause) {
-    throw new RsmError('invalid', 'The body broke off before its end', { cause })
+    throw new RsmError('invalid', 'The body was cut off', { cause })
   }
 }
 
@@ -42,12 +42,12 @@ interface Sendable {
   readonly sha256: string
   readonly type: string
   readonly rate: Rate | null
-  /** Is told up to where it has gone. */
+  /** Called with the offset up to which bytes were sent. */
   readonly sent?: (bytes: number) => void
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
 
-/** Sends a file, or the part of it that Range names (RFC 9110 §14), no faster than it is read. Rejects as `read` does at its first piece. */
+/** Sends a file, or the part in Range (RFC 9110 §14), with backpressure. Rejects if the first read fails. */
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -69,7 +69,7 @@ export async function sendBytes(
     if (controller.signal.aborted) return null
     throw error
   })
-  // A reader that has gone while it waited needs no answer.
+  // The reader left meanwhile, so no answer is needed.
   if (head === null) return reply.hijack()
   const bytes = resumed(head, begun)
   reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-store', etag }).type(type)
@@ -79,7 +79,7 @@ export async function sendBytes(
   reply.header('content-length', last - first + 1)
   if (!isWhole) return reply.send(Readable.from([]))
   reply.raw.setTimeout(stalledAfter, () => reply.raw.destroy())
-  // What is audited goes through the hooks that write the entry.
+  // Audited downloads go through the hooks that write the entry.
   if (request.routeOptions.config.operation?.audit)
     return reply.send(Readable.from(copies(bytes), { objectMode: false, highWaterMark: pieceBytes }))
   reply.hijack()
@@ -104,14 +104,14 @@ async function* even(
     }
 }
 
-/** A generator whose first value was taken early, so that its faults are still an answer and not one that breaks off. */
+/** Continues a generator whose first value was read early, so that its errors still become an answer. */
 async function* resumed<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     if (first.done) return
     yield first.value
     yield* rest
   } finally {
-    // Where the reader leaves at the first value, `rest` has not been asked for anything yet, and holds its file open.
+    // If the reader leaves at the first value, `rest` has not started and still holds its file open.
     await rest.return(undefined)
   }
 }
@@ -120,7 +120,7 @@ async function* copies(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer>
   for await (const piece of bytes) yield Buffer.from(piece)
 }
 
-/** Each piece once the socket has taken the one before: all may be of one buffer, so that fifty readers take little memory. */
+/** Writes each piece after the previous one is flushed: all share one buffer, so fifty readers take little memory. */
 async function writeAll(raw: ServerResponse, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   try {
     for await (const piece of bytes)
@@ -129,19 +129,19 @@ async function writeAll(raw: ServerResponse, bytes: AsyncIterable<Uint8Array>): 
       })
     raw.end()
   } catch {
-    // A reader that has gone needs no answer; one whose answer is cut here asks for the rest, and is told why there is none.
+    // Cut the connection: a reader that is still there resumes with Range and gets the error as an answer.
     raw.destroy()
   }
 }
 
-/** Bytes of passed bodies after which their memory is freed; V8 would let four times as many wait. */
+/** Bytes of processed bodies after which their memory is collected; V8 would wait for four times as many. */
 const collectAfter = 16 * 1024 * 1024
 
-// Both belong to the process and not to a server: what is collected is the heap of the process.
+// Global rather than per server, because all servers of one process share its heap.
 let collectYoung: ((options: { type: 'minor' }) => void) | undefined
 let passed = 0
 
-/** Counts bytes that came and went. Node gives each piece of a body a buffer of its own, which waits for a collection. */
+/** Counts processed bytes and collects their buffers: Node allocates one per piece of a body. */
 function countPassed(bytes: number): void {
   passed += bytes
   if (passed < collectAfter) return
@@ -149,7 +149,7 @@ function countPassed(bytes: number): void {
   if (collectYoung === undefined) {
     setFlagsFromString('--expose-gc')
     collectYoung = runInNewContext('gc') as typeof collectYoung
-    // V8 takes compiled code only with the flags that it was made with.
+    // V8 rejects cached code compiled with other flags.
     setFlagsFromString('--no-expose-gc')
   }
   collectYoung?.({ type: 'minor' })

@@ -8,14 +8,14 @@ const allow = { open: true } as const
 const tag = 'server' as const
 const takesGzip = /(?:^|,)\s*(?:gzip|\*)\s*(?:;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|,|$)/
 
-/** The console for browsers. The page holds no secret; all that it shows it asks the API for. */
+/** The browser console. The page holds no secrets: it loads all data from the API. */
 export function consoleRoutes(app: AppInstance): void {
   app.get(
     '/',
     operation({
       id: 'getConsole',
       tag,
-      summary: 'The console for browsers',
+      summary: 'The browser console',
       allow,
       media: { 'text/html': { holds: 'The page', example: '<!doctype html>' } },
     }),

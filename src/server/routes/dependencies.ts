@@ -7,24 +7,20 @@ import type { BeginBackup } from '../storage/backups.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
 import type { Readiness } from '../storage/servers/membership.ts'
 
-/** What handlers call: each is one call on a service. */
 export interface RouteDependencies {
   services: ServerServices
   context: Context
   audit: Pick<AuditLog, 'list' | 'raw'>
   events: Events
-  /** For what needs no token and serves those who have one first. */
+  /** For routes that require no token but prefer callers with one. */
   credentials: Credentials
   readiness(): Readiness
-  /** What `GET /api/server` says. */
   info(): ServerInfo
-  /** What `GET /api/server/status` says. */
   status(): Promise<ServerStatus>
-  /** What `GET /api/servers` says, all of it. */
+  /** All servers, for `GET /api/servers`. */
   servers(): Promise<Server[]>
   backup: BeginBackup
-  /** The text of `/metrics`. */
   scrape(): Promise<string>
-  /** Whether it takes no token. */
+  /** Whether `/metrics` requires no token. */
   metricsOpen: boolean
 }

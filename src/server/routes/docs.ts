@@ -6,14 +6,13 @@ import { sendUnchanging } from '../http/served-files.ts'
 const allow = { open: true } as const
 const tag = 'server' as const
 
-/** The API's document for people to read and to try. */
 export function docsRoutes(app: AppInstance): void {
   app.get(
     '/docs',
     operation({
       id: 'getDocs',
       tag,
-      summary: 'This document as a page, to read and to try',
+      summary: 'This document as an interactive page',
       allow,
       unchanging: true,
       media: { 'text/html': { holds: 'The page', example: '<!doctype html>' } },
@@ -48,5 +47,5 @@ export function docsRoutes(app: AppInstance): void {
   )
 }
 
-/** Loaded when first asked for: starting the server costs nothing more for the page. */
+/** Loaded at the first request, so that it adds nothing to the server's start time. */
 const loaded = () => import('../http/docs-page.ts')

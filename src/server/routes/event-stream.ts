@@ -6,9 +6,9 @@ import { userOf } from '../http/auth.ts'
 import type { Context } from '../services/context.ts'
 
 /**
- * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
- * opened it ends. The next batch is asked for when the socket has taken the last: a slow reader slows only itself.
- * `comment` is what keeps a silent stream open, every `interval` milliseconds.
+ * Sends batches as server-sent events (WHATWG HTML §9.2) until the source ends, the client leaves, or its token ends.
+ * Takes the next batch once the socket has accepted the last, so a slow reader slows only itself. `comment` is sent
+ * every `interval` milliseconds to keep a silent stream open.
  */
 export async function sendEvents(
   request: FastifyRequest,
@@ -21,7 +21,7 @@ export async function sendEvents(
   const controller = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
   const life = Math.min(expiresAt, idleAt) - clock.now()
-  // A client whose stream ends resumes it.
+  // The client resumes an ended stream.
   const expiry = setTimeout(() => controller.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
     hints.subscribe('tokenEnded', tokenId, () => controller.abort()),
@@ -30,7 +30,7 @@ export async function sendEvents(
   const checkToken = async () => {
     if (!(await store.get('tokens', tokenId))) controller.abort()
   }
-  // It may have ended after it was looked at and before the subscription.
+  // The token may have ended between authentication and subscription.
   await checkToken()
   const { raw } = reply
   reply.hijack()
@@ -43,11 +43,11 @@ export async function sendEvents(
     'x-accel-buffering': 'no',
   })
   raw.flushHeaders()
-  // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
+  // HEAD needs only the headers; waiting for events would hold the connection needlessly.
   if (request.method === 'HEAD') controller.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(comment())
-    // The hint may have been lost. A store that can not be read ends no stream.
+    // The hint may be lost. An unreachable store ends no stream.
     checkToken().catch(() => undefined)
   }, interval)
   const route = request.routeOptions.url ?? 'unknown'
@@ -58,14 +58,14 @@ export async function sendEvents(
       if (!raw.write(batch)) await once(raw, 'drain', { signal: controller.signal })
     }
   } catch (error) {
-    // The answer has begun and is no longer Fastify's: whoever threw would not be heard.
+    // Fastify no longer handles errors of a started answer.
     if (!controller.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
   } finally {
     clearInterval(comments)
     clearTimeout(expiry)
     for (const end of unsubscribe) end()
     facts.publish('stream', { route, opened: false })
-    // What a reader that is stuck has not taken would hold the connection open, and be read after its token has ended.
+    // A stalled reader would hold the connection open, and read the buffered rest after its token ended.
     if (raw.writableNeedDrain) raw.destroy()
     else raw.end()
   }

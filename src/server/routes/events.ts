@@ -25,8 +25,8 @@ export function eventRoutes(app: AppInstance, { events, context }: RouteDependen
         'text/event-stream': {
           holds:
             'First `ready` {id}; then `host`, `task` and `cluster`: {change: created|updated|removed, at, host|task|cluster: ' +
-            'the read representation, or {id} of what was removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: what came ' +
-            'after the id that was given is no longer known; read again what you show.',
+            'the read representation, or only {id} if removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: events ' +
+            'after the requested id are no longer known; read everything again.',
           events: {
             ready: ReadyEvent,
             host: HostEvent,
@@ -39,7 +39,7 @@ export function eventRoutes(app: AppInstance, { events, context }: RouteDependen
       },
       headers: {
         'Last-Event-ID':
-          'The id of the last event seen; what follows it comes. Goes before the query `after`.',
+          'Id of the last event received; the stream continues after it. Takes precedence over `after`.',
       },
     }),
     (request, reply) => {

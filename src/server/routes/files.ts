@@ -48,7 +48,7 @@ export function fileRoutes(app: AppInstance, { services: { files } }: RouteDepen
     operation({
       id: 'createFile',
       tag,
-      summary: 'Upload a file for tasks: all of it, or without a body its beginning',
+      summary: 'Upload a file for tasks; without a body, start an upload in parts',
       allow: execute,
       query: FileQuery,
       bytes: true,
@@ -63,7 +63,7 @@ export function fileRoutes(app: AppInstance, { services: { files } }: RouteDepen
     operation({
       id: 'getFile',
       tag,
-      summary: 'How far an upload of yours is',
+      summary: "Read the progress of one's own upload",
       allow: execute,
       answer: File,
     }),
@@ -74,7 +74,7 @@ export function fileRoutes(app: AppInstance, { services: { files } }: RouteDepen
     operation({
       id: 'appendFile',
       tag,
-      summary: 'Continue your upload where it ends; any other offset is a 409 that says where that is',
+      summary: "Append to one's own upload; a wrong offset is a 409 with the right one",
       allow: execute,
       query: FilePartQuery,
       bytes: true,

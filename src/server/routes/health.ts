@@ -12,7 +12,7 @@ const tag = 'server' as const
 export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
     '/api/health',
-    operation({ id: 'getHealth', tag, summary: 'Whether the server lives', allow, always, answer: Up }),
+    operation({ id: 'getHealth', tag, summary: 'Whether the server is alive', allow, always, answer: Up }),
     () => ({ status: 'UP' }),
   )
   app.get(
@@ -21,7 +21,7 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
       id: 'getReady',
       tag,
       summary:
-        'Whether the server takes work: not while starting or stopping, when its store takes no writes or cannot be reached, or when its lease is over',
+        'Whether the server takes work: not while it starts or stops, its store is read-only or unreachable, or its lease has expired',
       allow,
       always,
       query: ReadyQuery,

@@ -46,7 +46,7 @@ export function hostRoutes(app: AppInstance, { services: { hosts, tasks } }: Rou
       },
       select: {
         id: 'selectHosts',
-        summary: 'List the hosts of a target, by name in natural order; changes nothing',
+        summary: 'List the hosts of a target, in natural order of names',
         body: HostSelect,
         query: PageQuery,
         answer: PageOf(Host),
@@ -94,7 +94,6 @@ export function hostRoutes(app: AppInstance, { services: { hosts, tasks } }: Rou
   )
 }
 
-/** The tokens with which agents of new hosts register. */
 export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }: RouteDependencies): void {
   const noun = { noun: 'enrollments', tag: 'enrollment tokens', read: administer, write: lasting } as const
   serve(app, enrollmentCalls, enrollments, noun, {

@@ -11,24 +11,24 @@ import { operation } from '../http/operation.ts'
 import { rangeOf, sendUnchanging } from '../http/served-files.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
-/** Downloads at once, and of one network: more would take the line of the agents. */
+/** Concurrent downloads, in total and per network: more would starve the agents' connections. */
 const maxDownloads = 24
 const maxPerNetwork = 16
-/** Places that only agents may take that show their token, and those of one agent. */
+/** Further slots, in total and per agent, for agents that send their token. */
 const maxAgentDownloads = 8
 const maxPerAgent = 2
-/** Milliseconds after which a download whose client takes nothing is ended. */
+/** Milliseconds without progress after which the download of a stalled client is aborted. */
 const stalledAfter = 30_000
-/** Seconds after which one who found no place may ask again. */
+/** Seconds after which a client without a slot may retry. */
 const askAgainAfter = 10
 
 const allow = { open: true } as const
 const tag = 'server' as const
 
-/** A client can have many addresses of its network: a /24, or a /64 of IPv6. */
+/** Network of a client, because it may have many addresses: a /24, or a /64 of IPv6. */
 const networkOf = (address: string): string => sourceOf(address).replace(/\.\d+$/, '.0/24')
 
-/** What a host needs that has no rsm yet: it bears no secret, and asks for none. */
+/** Files for hosts without rsm: they hold no secrets and require no token. */
 export function installRoutes(app: AppInstance, { context, credentials }: RouteDependencies): void {
   const clock = { monotonic: () => context.clock.monotonic() }
   const slots = createDownloadSlots({ max: maxDownloads, maxPerKey: maxPerNetwork, clock })
@@ -36,7 +36,7 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
 
   async function agentOf(request: FastifyRequest): Promise<string | null> {
     const token = bearer(request.headers.authorization)
-    // No token is asked for, so none is refused.
+    // A token is optional here, so an invalid one is not refused.
     const caller =
       token === undefined ? undefined : await Promise.resolve(credentials(token)).catch(() => undefined)
     return caller?.type === 'agent' ? caller.agentId : null
@@ -46,7 +46,7 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
     if (context.handedOut.mayGoTo(request.raw)) return
     throw new RsmError(
       'not_found',
-      'This server speaks no TLS: what it handed out could be changed on its way; see --tls-self-signed',
+      'This server speaks no TLS, so downloads could be tampered with; see --tls-self-signed',
     )
   }
 
@@ -111,9 +111,9 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
     operation({
       id: 'getReleaseSums',
       tag,
-      summary: 'SHA-256 of the executables that the server hands out',
+      summary: 'SHA-256 of the executables under /dl',
       allow,
-      media: { 'text/plain': { holds: 'A line for each, as sha256sum writes it', example: '' } },
+      media: { 'text/plain': { holds: 'One line per file, in the format of sha256sum', example: '' } },
       errors: ['not_found'],
     }),
     async (request, reply) => {
@@ -130,11 +130,11 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
       allow,
       media: {
         'application/octet-stream': {
-          holds: 'The executable, or the part of it that Range names',
+          holds: 'The executable, or the part requested by Range',
           example: '\u007fELF',
         },
       },
-      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+      headers: { Range: 'One byte range; for several, the answer is the whole file' },
       errors: ['not_found', 'unavailable'],
     }),
     async (request, reply) => {

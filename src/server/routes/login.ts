@@ -39,7 +39,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
     operation({
       id: 'logout',
       tag,
-      summary: 'End the token that makes this call',
+      summary: 'Revoke the token of this request',
       allow: own,
       answer: Nothing,
       usesReserve: true,
@@ -52,7 +52,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
   )
   app.get(
     '/api/auth/me',
-    operation({ id: 'getMe', tag, summary: 'Whom this token stands for', allow: own, answer: Me }),
+    operation({ id: 'getMe', tag, summary: 'Read the user of this token', allow: own, answer: Me }),
     (request) => login.me(userOf(request)),
   )
   app.post(
@@ -82,8 +82,7 @@ export function totpRoutes(app: AppInstance, { services: { totp } }: RouteDepend
     operation({
       id: 'createTotp',
       tag,
-      summary:
-        'Set up an authenticator app as a second factor; nothing changes before one of its codes is confirmed',
+      summary: 'Set up an authenticator app as a second factor; takes effect once a code is confirmed',
       allow: session,
       body: TotpCreate,
       answer: TotpCreated,
@@ -98,7 +97,7 @@ export function totpRoutes(app: AppInstance, { services: { totp } }: RouteDepend
       id: 'confirmTotp',
       tag,
       summary:
-        'Confirm the app by a code: from then on logins take one; answers recovery codes, shown only once',
+        'Confirm the app with a code, which logins require from then on; returns recovery codes, shown only once',
       allow: session,
       body: TotpConfirm,
       answer: TotpConfirmed,
@@ -112,7 +111,7 @@ export function totpRoutes(app: AppInstance, { services: { totp } }: RouteDepend
     operation({
       id: 'removeTotp',
       tag,
-      summary: 'Log in with the password alone again; takes a code of the app, or a recovery code',
+      summary: 'Remove the second factor; requires a code of the app or a recovery code',
       allow: session,
       body: TotpConfirm,
       answer: Nothing,

@@ -9,7 +9,7 @@ export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getMetrics',
       tag: 'server',
-      summary: 'What the server measures of itself, for Prometheus',
+      summary: 'Metrics of the server for Prometheus',
       allow: deps.metricsOpen ? { open: true } : { anyUser: true, lastKnown: true },
       media: {
         'text/plain': {

@@ -6,13 +6,13 @@ import { operation } from '../http/operation.ts'
 import { sendUnchanging } from '../http/served-files.ts'
 
 /**
- * The API's own document: all operations that are registered after this one. It is made when it is first asked for, so
- * that starting costs nothing, and open, because it holds no secret and a browser sends no token for a page.
+ * The API's own document, of all operations registered after this one. It is generated at the first request, so that
+ * it adds nothing to the start time. It is open, because it holds no secrets and a browser sends no token for a page.
  */
 export function openapiRoutes(app: AppInstance): void {
   const operations: RoutedOperation[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
-    // HEAD is beside every GET.
+    // Fastify adds HEAD to every GET.
     if (config?.operation && typeof method === 'string' && method !== 'HEAD')
       operations.push({ method, url, operation: config.operation })
   })

@@ -22,7 +22,7 @@ import { sessionRoutes, tokenRoutes, userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
-  // First: it describes all operations that come after it.
+  // First, because it describes the operations registered after it.
   openapiRoutes(app)
   docsRoutes(app)
   consoleRoutes(app)

@@ -65,7 +65,7 @@ export function scheduleRoutes(app: AppInstance, { services: { schedules } }: Ro
     },
     history: {
       id: 'listScheduleHistory',
-      summary: 'What a schedule ran and skipped, and why: the newest 100, newest first',
+      summary: 'Slots that a schedule ran or skipped, and why: the newest 100, newest first',
       query: PageQuery,
       answer: PageOf(ScheduleSlot),
     },

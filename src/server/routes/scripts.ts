@@ -65,7 +65,7 @@ export function scriptRoutes(app: AppInstance, { services: { scripts, tasks } }:
     },
     version: {
       id: 'getScriptVersion',
-      summary: 'Read a script as it was in one of its versions',
+      summary: 'Read one version of a script',
       answer: ScriptVersion,
     },
     execute: {

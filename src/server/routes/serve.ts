@@ -6,7 +6,7 @@ import { type Allow, type PathNoun, userOf } from '../http/auth.ts'
 import { type AuditObjectType, type Operation, operation, type Tag } from '../http/operation.ts'
 import type { Starter } from '../services/tasks.ts'
 
-/** The noun of several operations: what only reads requires `read`, all else `write`. */
+/** Defaults for the operations of a noun: reading requires `read`, all else `write`. */
 interface Noun {
   readonly noun: PathNoun
   readonly tag: Tag
@@ -14,10 +14,9 @@ interface Noun {
   readonly write: Allow
 }
 
-/** An operation of a noun, which gives it what it does not declare: tag, `allow`, `exists`, `audit` and `usesReserve`. */
+/** An operation of a noun; tag, `allow`, `exists`, `audit` and `usesReserve` default to the noun's. */
 type Declared = Pick<Operation, 'id' | 'summary'> & Partial<Operation>
 
-/** The ids of a path. */
 type Ids<Path> = Path extends `${infer First}/${infer Rest}`
   ? [...Ids<First>, ...Ids<Rest>]
   : Path extends ':id'
@@ -32,13 +31,12 @@ type Input<D> = D extends { body: infer Body extends TSchema }
 
 type QueryInput<D> = D extends { query: infer Query extends TSchema } ? [query: Static<Query>] : []
 
-/** The method of a service that implements an operation. */
 type Method<C extends Call, D> = (
   caller: Starter,
   ...args: [...Ids<C['path']>, ...Input<D>, idempotencyKey?: string]
 ) => unknown
 
-/** Registers operations, each a method of the service. Their order is that of the API's own document. */
+/** Registers operations, each a method of the service, in the order of the API's own document. */
 export function serve<
   const C extends Record<string, Call>,
   const D extends { readonly [M in keyof C]?: Declared },
@@ -87,13 +85,12 @@ function inputOf({ body, query }: FastifyRequest, declared: Declared): unknown[]
   return [...(declared.body ? [body] : []), ...(declared.query ? [query] : [])]
 }
 
-/** For the API's own document. */
 export const idempotencyHeader = {
   'Idempotency-Key':
-    'For 24 h the same key of the same user answers the first task and starts nothing; with another body it is 409.',
+    'For 24 h, repeating a key as the same user returns its first task and starts nothing; with another body, it is a 409.',
 } as const
 
-/** The header `Idempotency-Key` (contract §4), or undefined. Node joins repeated ones, which the service then refuses. */
+/** The header `Idempotency-Key` (contract §4), or undefined. Node joins repeated ones, which the service rejects. */
 function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key']
   return Array.isArray(key) ? key.join(' ') : key

@@ -13,7 +13,7 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getServer',
       tag: 'server',
-      summary: 'Its version, its time, and the intervals of its agents',
+      summary: 'Read the version, the time and the agent intervals',
       allow: { users: 'read' },
       answer: ServerInfo,
     }),
@@ -24,8 +24,7 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getServerStatus',
       tag: 'server',
-      summary:
-        'How it is: its start, work that it holds since it was restored from a backup, a clock that has jumped',
+      summary: 'Read the start time, work held since a restore from a backup, and clock jumps',
       allow: { users: 'read' },
       answer: ServerStatus,
     }),
@@ -36,8 +35,7 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'listServers',
       tag: 'server',
-      summary:
-        'The servers of this store: version, address, lease, links and tasks of each, and what is wrong with it',
+      summary: 'The servers of this store: version, address, lease, links, tasks and faults of each',
       allow: { users: 'read' },
       query: PageQuery,
       answer: PageOf(Server),
@@ -53,13 +51,13 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getServerBackup',
       tag: 'server',
-      summary: 'A backup of its store, output, recordings and audit log, never with its keys',
+      summary: 'Back up the store, output, recordings and audit log, without the keys',
       allow: { users: 'administer', session: true },
       query: BackupQuery,
       media: {
         [gzip]: {
           holds:
-            'A tar that gzip has compressed, for `rsm server restore`. It is whole if the connection ends in order: what breaks off is cut off.',
+            'A gzipped tar for `rsm server restore`. It is complete only if the connection closes cleanly.',
           example: '(bytes)',
         },
       },
@@ -68,7 +66,7 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     }),
     async (request, reply) => {
       reply.type(gzip).header('content-disposition', 'attachment; filename="rsm-backup.tar.gz"')
-      // To HEAD the headers are the whole answer.
+      // HEAD needs only the headers.
       if (request.method === 'HEAD') return reply.send()
       const { stream } = await deps.backup({ withOutput: request.query.withoutOutput !== true })
       return reply.send(stream)

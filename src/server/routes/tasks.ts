@@ -64,7 +64,7 @@ export function taskRoutes(
     },
     script: {
       id: 'getTaskScript',
-      summary: 'The text that ran, with its params; of secret ones only the names',
+      summary: 'The script that ran, with its params; only the names of secret ones',
       answer: TaskScript,
     },
   })
@@ -92,12 +92,12 @@ export function taskRoutes(
             'event: output\nid: 131\ndata: {"id":131,"hostId":7,"hostname":"web1","stream":"stdout","sequence":0,"timestamp":"2026-03-02T09:30:12.640Z","data":"restarted nginx\\n"}\n\n',
         },
         'text/plain': {
-          holds: 'With Accept: text/plain: the bare output of one host.',
+          holds: 'With Accept: text/plain: the plain output of one host.',
           example: 'Linux web1 6.1.0\n',
         },
       },
       headers: {
-        'Last-Event-ID': 'With follow=true: the id of the last output seen; what follows it comes.',
+        'Last-Event-ID': 'With follow=true: id of the last output received; the stream continues after it.',
       },
     }),
     async (request, reply) => {
@@ -122,7 +122,7 @@ export function taskRoutes(
   serve(app, taskCalls, tasks, noun, {
     files: {
       id: 'listTaskFiles',
-      summary: 'What a task fetches from each of its hosts, in the order of the plan',
+      summary: 'List the files that a task fetches from its hosts, in the order of the plan',
       allow: execute,
       query: PageQuery,
       answer: PageOf(TaskFile),
@@ -133,17 +133,17 @@ export function taskRoutes(
     operation({
       id: 'getTaskFile',
       tag,
-      summary: 'What a task has fetched from a host',
+      summary: 'Download the file that a task fetched from a host',
       allow: execute,
       exists,
       media: {
         'application/octet-stream': {
-          holds: 'The file, or the part of it that Range names',
+          holds: 'The file, or the part requested by Range',
           example: 'text',
         },
-        'application/x-tar': 'The tree, where the task fetches one',
+        'application/x-tar': 'The tree, if the task fetches one',
       },
-      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+      headers: { Range: 'One byte range; for several, the answer is the whole file' },
       audit: { action: 'task.file', object: 'task' },
     }),
     async (request, reply) => {
@@ -162,7 +162,7 @@ export function taskRoutes(
   serve(app, taskCalls, tasks, noun, {
     cancel: {
       id: 'cancelTask',
-      summary: 'Cancel a task: queued hosts never start, running trees are ended',
+      summary: 'Cancel a task: queued hosts do not start, running process trees are killed',
       answer: Task,
       errors: ['conflict'],
       usesReserve: true,
@@ -178,7 +178,7 @@ export function taskRoutes(
   })
 }
 
-/** A generator whose first value was taken early, so that its faults are still an answer and not a broken stream. */
+/** Continues a generator whose first value was read early, so that its errors still become an answer. */
 async function* resumed(first: IteratorResult<string>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
   if (first.done) return
   yield first.value

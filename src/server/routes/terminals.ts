@@ -44,13 +44,13 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
       get: { id: 'getTerminal', summary: 'Read a terminal session', answer: Terminal },
       remove: {
         id: 'endTerminal',
-        summary: 'End a terminal session, with its shell and all that it started',
+        summary: 'End a terminal session, its shell and all of its processes',
         answer: TerminalEnded,
         audit: { action: 'terminal.end', object: 'terminal' },
       },
       ticket: {
         id: 'createTerminalTicket',
-        summary: 'A ticket with which a browser attaches to a session, once',
+        summary: 'Create a single-use ticket for a browser to attach to a session',
         body: TerminalTicketCreate,
         answer: TerminalTicket,
         created: true,
@@ -63,12 +63,12 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
     operation({
       id: 'getTerminalRecording',
       tag,
-      summary: "The recording of a session that has ended, or of one's own",
+      summary: "Download the recording of an ended session, or of one's own",
       allow,
       exists,
       media: {
         'application/x-asciicast': {
-          holds: 'asciicast v2: a header, then an event a line. Input is never recorded.',
+          holds: 'asciicast v2: a header, then one event per line. Input is never recorded.',
           example: '{"version":2,"width":80,"height":24}\n[0.120000, "o", "$ "]\n',
         },
       },

@@ -68,7 +68,7 @@ export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDep
       },
       create: {
         id: 'createToken',
-        summary: 'Make a personal access token, for a pipeline; its text is shown only once',
+        summary: 'Create a personal access token, e.g. for a pipeline; its text is shown only once',
         body: TokenCreate,
         answer: TokenCreated,
         created: true,
@@ -76,7 +76,7 @@ export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDep
       },
       remove: {
         id: 'deleteToken',
-        summary: "Revoke one of one's own personal access tokens; what hangs on it closes at once",
+        summary: "Revoke one of one's own personal access tokens; its connections close at once",
         answer: IdOnly,
       },
     },
@@ -92,20 +92,20 @@ export function sessionRoutes(app: AppInstance, { services: { sessions } }: Rout
     {
       list: {
         id: 'listSessions',
-        summary: "List one's own logins that still last, the one used last first",
+        summary: "List one's own valid logins, last used first",
         query: PageQuery,
         answer: PageOf(Session),
       },
       removeOthers: {
         id: 'deleteOtherSessions',
         summary:
-          "End all of one's own logins but the one that makes this call; what hangs on them closes at once",
+          "End all of one's own logins but the one that makes this call; their connections close at once",
         answer: SessionsEnded,
         audit: { action: 'session.deleteOthers', object: 'user' },
       },
       remove: {
         id: 'deleteSession',
-        summary: "End one of one's own logins; what hangs on it closes at once",
+        summary: "End one of one's own logins; its connections close at once",
         answer: IdOnly,
       },
     },

@@ -42,7 +42,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     remove: { id: 'deleteWebhook', summary: 'Delete a webhook and its pending deliveries', answer: IdOnly },
     test: {
       id: 'testWebhook',
-      summary: 'Send a test event at once, and answer what came of it',
+      summary: 'Send a test event at once and return the result',
       answer: WebhookTest,
     },
     deliveries: {

@@ -836,7 +836,7 @@ test('GET /api/audit lists newest first, takes filters, and names what it does n
     ['size'],
   )
   t.deepEqual((await server.api('GET', '/api/audit?after=3')).body.errors, [
-    { field: 'after', message: 'goes with Accept: application/x-ndjson only' },
+    { field: 'after', message: 'requires Accept: application/x-ndjson' },
   ])
   t.is((await server.api('GET', '/api/audit?user=admin')).body.errors?.[0]?.field, 'user')
 })
