@@ -42,7 +42,7 @@ test('login without a terminal takes the code by --code; disable takes a recover
     runRsm(['login', server.url, '-u', 'admin', '--password-stdin', ...words], env, adminPassword)
   const without = await login()
   t.is(without.exit, 3)
-  t.regex(without.stderr, /needs a code from an authenticator app as well\n +give it with --code/)
+  t.regex(without.stderr, /also needs a code from an authenticator app\n +give it with --code/)
   const wrong = await login('--code', '000000')
   t.is(wrong.exit, 3)
   t.regex(wrong.stderr, /The code is wrong, or was used before/)

@@ -23,16 +23,16 @@ export interface AgentSettings {
 }
 
 /**
- * Registrations of one agent: each is a write, and an entry of the audit log. Ours register once, and after a lost reply
- * again, 5 s later at the earliest; milliseconds.
+ * Rate limit of one agent's registrations, in milliseconds: each costs a write and an audit entry. Our agents register
+ * once, and again after a lost reply, at least 5 s later.
  */
 const registrations = { most: 10, life: 30_000, spaced: true }
-/** Samples of a buffer that is being sent: of an hour (contract §6), at whatever interval they were taken. */
+/** Samples in an agent's buffer: one hour (contract §6), at any interval. */
 const bufferedSamples = 780
-/** Reports come a little faster than the interval by clocks that run apart, never by much. */
+/** Tolerance for reports faster than the interval, because of clock drift. */
 const fasterThanAsked = 1.25
 
-/** Changes of a host's facts at once, and milliseconds until one more: each is a write. */
+/** Burst of changes to a host's facts, and milliseconds per further change; each is a write. */
 const [mostChanges, changePeriod] = [10, 600_000]
 
 /** The agent's HTTP endpoints (base-api "Calls of agents", contract §6). */
@@ -47,7 +47,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   const { presence, history, engine, clock, keys, hints, facts, shortLived, log } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
-  /** Differs whenever an agent should ask for its configuration anew. */
+  /** Changes whenever agents should fetch their configuration again. */
   const configVersion = Number.parseInt(sha256(JSON.stringify(config)).slice(0, 8), 16)
 
   const sampling = new Allowance(
@@ -57,7 +57,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   const excess = new LineBudget()
   const changing = new Allowance(mostChanges, changePeriod)
 
-  /** Whose registrations are counted; an administrator may repair a fleet as fast as it goes. */
+  /** Key for counting registrations; null for administrators, who may repair a fleet at any rate. */
   const registrant = (caller: Caller, agentId: string) =>
     caller.type === 'user' ? null : caller.type === 'agent' ? caller.agentId : `${caller.id} ${agentId}`
 
@@ -69,25 +69,25 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     })
   }
 
-  /** Faster than it was asked to report, a host would fill the disk of all: what is too much is not kept. */
+  /** Drops metrics of a host that reports too often, because they would fill the disk. */
   function isKept(hostId: number): boolean {
     if (sampling.take(hostId, clock.monotonic()) === 0) return true
     const leftOut = excess.take(String(hostId), clock.monotonic())
     if (leftOut !== null)
-      log.warn({ hostId, leftOut }, 'a host reports metrics faster than it was asked to; not kept')
+      log.warn({ hostId, leftOut }, 'a host reports metrics too often; dropping the excess')
     return false
   }
 
-  /** An agent speaks for itself only: another's agentId is 403 (contract §2). */
+  /** Agents may only act for themselves: another agentId is 403 (contract §2). */
   function agentOf(caller: Caller, agentId: string): AgentCaller {
     if (caller.type !== 'agent' || caller.agentId !== agentId)
-      throw new RsmError('forbidden', `This token is not the one of agent ${agentId}`)
+      throw new RsmError('forbidden', `This token does not belong to agent ${agentId}`)
     return caller
   }
 
   const hostOf = (caller: Caller, agentId: string) => agentOf(caller, agentId).hostId
 
-  /** A store that cannot be reached costs no heartbeat: the agent tells them again. */
+  /** Ignores a store outage, so that the heartbeat succeeds; the agent reports the facts again. */
   async function receiveFacts(caller: AgentCaller, reported: SystemFacts): Promise<void> {
     const { hostId } = caller
     const mayChange = () => changing.take(hostId, clock.monotonic()) === 0
@@ -99,7 +99,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     }
   }
 
-  /** None where the store can't be reached: whoever is heard must not count as silent for that (contract §12). */
+  /** 0 during a store outage: a heartbeat must not fail and make the host look silent (contract §12). */
   async function pendingTasks(hostId: number): Promise<number> {
     try {
       return await engine.waitingOn(hostId)
@@ -122,7 +122,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   return {
     async register(caller, input, address) {
       const name = registrant(caller, input.agentId)
-      // Of an enrollment token only what succeeds counts: a conflict is to be told each time.
+      // For enrollment tokens only successes count, because each conflict must be reported.
       if (name !== null)
         mayRegister(
           await shortLived[caller.type === 'agent' ? 'count' : 'wait']('registration', name, registrations),

@@ -12,7 +12,7 @@ import type { ClusterRecord } from '../storage/records/host.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 
-/** A fault for each id that names no host (contract §1: a 400 naming the field). */
+/** A fault for each id of an unknown host (contract §1: a 400 naming the field). */
 export async function unknownHosts(
   context: Context,
   hostIds: readonly number[],
@@ -36,11 +36,10 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
   function checkName(name: string | undefined): void {
     if (name?.toLowerCase() === reachableWord)
       throw invalid([
-        { field: 'name', message: `@${reachableWord} selects what can be reached: choose another name` },
+        { field: 'name', message: `@${reachableWord} selects reachable hosts: choose another name` },
       ])
   }
 
-  /** Members are named or selected, not both; what is named has to exist. */
   async function check(hostIds: readonly number[], selector: string | null): Promise<void> {
     if (hostIds.length > 0 && selector !== null)
       throw invalid([{ field: 'selector', message: 'give either hostIds or selector' }])
@@ -49,8 +48,8 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
   }
 
   /**
-   * Resolves what `next` selects among the clusters as they will be with it, so that none can come to contain itself:
-   * not by itself, not through another that already names it, not by taking a name that another selects.
+   * Resolves the selector of `next` against the clusters including `next`, so that no cluster can contain itself:
+   * neither directly, nor through another one, nor by taking a name that another selects.
    */
   async function checkSelector(
     tx: Transaction,
@@ -110,7 +109,7 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
       const record = await store.transact(async (tx) => {
         const current = await tx.get('clusters', id)
         if (!current) throw notFound('cluster', id)
-        // Naming members ends a selection, and the other way round; naming both is a fault.
+        // Listing members ends a selection, and vice versa; both at once are a fault.
         const selector = patched(patch.selector, patch.hostIds ? null : current.selector, null)
         const hostIds = [...new Set(patched(patch.hostIds, patch.selector ? [] : current.hostIds, []))]
         const next: ClusterRecord = {
@@ -121,7 +120,7 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
           selector,
           updatedAt: context.time(),
         }
-        // A selector that stays may name what has gone since (contract §8); under a new name it can still close a circle.
+        // An unchanged selector may refer to deleted records (contract §8), but a new name can still close a cycle.
         if (next.selector !== current.selector) await checkSelector(tx, next, hosts, 'names')
         else if (next.name !== current.name) await checkSelector(tx, next, hosts, 'none')
         tx.put('clusters', next)

@@ -26,14 +26,13 @@ import type { Judge } from '../webhooks/judge.ts'
 import { Batches } from './logs/batches.ts'
 import type { ReadersOfTasks } from './tasks/readers-of-tasks.ts'
 
-/** A service of core/services.ts whose methods are told first who calls. */
+/** A service of core/services.ts whose methods get the caller first. */
 export type ForCallers<Service, C = UserCaller> = {
   [M in keyof Service]: Service[M] extends (...args: infer A) => infer R
     ? (caller: C, ...args: A) => R
     : never
 }
 
-/** What the services stand on. */
 export interface Context {
   store: Store
   fleet: Fleet
@@ -41,7 +40,7 @@ export interface Context {
   history: History
   engine: Engine
   ownership: Pick<Ownership, 'owner'>
-  /** Null where the store is this server's alone. */
+  /** Null if the store is not shared. */
   shared: Shared | null
   outputs: Outputs
   terminals: Terminals
@@ -52,9 +51,7 @@ export interface Context {
   shortLived: ShortLived
   hints: Hints
   facts: LocalFacts
-  /** Who reads the log of a task just now. */
   readers: ReadersOfTasks
-  /** What followers of logs share. */
   batches: Batches
   versions: ScriptVersions
   keys: Keys
@@ -62,13 +59,12 @@ export interface Context {
   handedOut: HandedOut
   webhookEvents: WebhookEvents
   deliveries: Pick<Deliveries, 'test'>
-  /** Where webhooks may lead. */
   judge: Judge
-  /** How old something is, as far as the clock is agreed: whatever ends by age asks here. */
+  /** Age by the agreed clock; use it for everything that expires. */
   agreed: { age(): Age }
   clock: Clock
   log: Log
-  /** Now, as records hold it. */
+  /** Current time, as records hold it. */
   time(): string
 }
 
@@ -81,7 +77,7 @@ export function createContext(parts: Omit<Context, 'time' | 'batches'>): Context
   }
 }
 
-/** After an agent's token has ended: its link closes wherever it is, and the audit log has it once. */
+/** Announces that an agent's token ended: its link closes on any server, and one audit entry is written. */
 export function publishTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hints'>, agentId: string): void {
   facts.publish('agentTokenEnded', { agentId })
   hints.publish('agentRevoked', { id: agentId })

@@ -27,10 +27,13 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
       if (input.clusterId !== undefined && !cluster)
         faults.push({ field: 'clusterId', message: unknownName('cluster', String(input.clusterId), []) })
       if (cluster && cluster.selector !== null)
-        faults.push({ field: 'clusterId', message: 'is a dynamic cluster: its selector says who is in it' })
+        faults.push({
+          field: 'clusterId',
+          message: 'is a dynamic cluster: its selector determines its hosts',
+        })
       if (faults.length > 0) throw invalid(faults)
       const { token, tokenHash } = newToken('enrollment')
-      // Before the token is made: what fails here leaves nothing behind.
+      // Before the token is stored, so that a failure leaves nothing behind.
       const joinInfo = await handedOut.joining.describe(token, checkedAddress(input))
       const now = clock.now()
       const record = await store.transact(async (tx) => {
@@ -73,7 +76,7 @@ interface Address {
   fingerprint?: string | undefined
 }
 
-/** Checks the server's address as the caller gives it; `prefix` is its place in the body. Errors: `invalid`. */
+/** Validates the server's address from a request; `prefix` is its path in the body. Errors: `invalid`. */
 export function checkedAddress({ url, fingerprint }: Address, prefix = ''): Address {
   const faults: FieldFault[] = []
   function checked(field: string, read: () => string): string | undefined {

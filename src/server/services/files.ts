@@ -14,23 +14,23 @@ import type { UserCaller } from '../storage/ports/caller.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 import { type Context, notFound } from './context.ts'
 
-/** Bytes that come with a request; `length` is null where it does not say how many. */
+/** Bytes of a request; `length` is null if unknown. */
 export interface Body {
   readonly bytes: AsyncIterable<Uint8Array>
   readonly length: number | null
 }
 
-/** Uploads of a user, and what tasks have fetched. Another user's upload is `not_found`. */
+/** Uploads of a user, and files that tasks fetched. Another user's upload is `not_found`. */
 export interface FileService {
-  /** Begins an upload where nothing comes with the request, else takes all of it. */
+  /** Stores the whole body, or begins an upload if there is none. */
   create(caller: UserCaller, query: FileQuery, body: Body): Promise<File>
   append(caller: UserCaller, fileId: string, query: FilePartQuery, body: Body): Promise<File>
   get(caller: UserCaller, fileId: string): Promise<File>
-  /** One's own, or those of all for an ADMIN: the largest first. */
+  /** One's own uploads, or all for an ADMIN; largest first. */
   list(caller: UserCaller, query: UploadQuery): Promise<Page<Upload>>
-  /** One's own, or any for an ADMIN. Errors: `conflict` while a running task or a schedule needs it. */
+  /** One's own, or any for an ADMIN. Errors: `conflict` while a running task or a schedule uses it. */
   remove(caller: UserCaller, fileId: string): Promise<UploadRemoved>
-  /** What a task has fetched from a host, once it is whole. Errors: `not_found`. */
+  /** The complete file that a task fetched from a host. Errors: `not_found`. */
   fetched(taskId: string, hostId: number): Promise<FileRecord>
 }
 
@@ -74,7 +74,7 @@ export function createFileService({
         const { file, offset } = await files.add(begun, { bytes, length, offset: 0, end: true })
         return toApi(file, offset)
       } catch (error) {
-        // Nobody knows its id.
+        // The client never learned its id.
         await files.remove(begun)
         throw error
       }
@@ -110,7 +110,7 @@ export function createFileService({
     async fetched(taskId, hostId) {
       const file = await store.get('files', fetchedId(taskId, hostId))
       if (file?.isComplete) return file
-      throw new RsmError('not_found', `Task ${taskId} has no file of host ${hostId}`)
+      throw new RsmError('not_found', `Task ${taskId} has no file from host ${hostId}`)
     },
   }
 }

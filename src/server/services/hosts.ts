@@ -21,10 +21,9 @@ import { type Context, type ForCallers, notFound, publishTokenEnded } from './co
 import { patched, patchedMap } from './merge-patch.ts'
 import { hostsOf } from './targets.ts'
 
-/** The SSH port of a host that names none. */
 const defaultPort = 22
 
-/** Milliseconds of history that a query without `from` gets. */
+/** Milliseconds of history for a query without `from`. */
 const defaultRange = 24 * 3600_000
 
 export function createHosts(context: Context): ForCallers<HostService> {
@@ -87,7 +86,7 @@ export function createHosts(context: Context): ForCallers<HostService> {
     },
 
     async update(caller, id, patch) {
-      // The server trusts this key with the credentials of the host.
+      // Requires ADMIN, because this key decides where the server sends the host's credentials.
       if (patch.hostKey !== undefined) demand(caller, 'administer')
       const record = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
@@ -110,7 +109,7 @@ export function createHosts(context: Context): ForCallers<HostService> {
 
     async revokeAgent(_, id) {
       const reach = webhookEvents.wants('agent.revoked') ? await webhookEvents.reach() : null
-      // An earlier call may have been cut off after its commit.
+      // An earlier call may have been interrupted after its commit.
       if ((await store.get('hosts', id))?.agent?.revokedAt) await engine.abandonHost(id, 'revoked')
       const agentId = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
@@ -127,14 +126,13 @@ export function createHosts(context: Context): ForCallers<HostService> {
       })
       presence.revoked(id)
       publishTokenEnded(context, agentId)
-      // After the link: nothing more is sent over it.
+      // After the link is closed, so that nothing more is sent over it.
       await engine.abandonHost(id, 'revoked')
       return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
   }
 }
 
-/** Conditions of the query of a list. */
 async function whereOf(
   { store, fleet }: Pick<Context, 'store' | 'fleet'>,
   query: HostQuery,
@@ -160,7 +158,6 @@ async function whereOf(
   }
 }
 
-/** The parts of `key:value`. */
 function keyAndValue(pair: string): [string, string] {
   const colon = pair.indexOf(':')
   return [pair.slice(0, colon), pair.slice(colon + 1)]
@@ -168,13 +165,10 @@ function keyAndValue(pair: string): [string, string] {
 
 type Secret = 'password' | 'privateKey'
 type Access = Pick<HostRecord, 'ip' | 'sshPort' | 'authType' | 'username' | Secret | 'hostKey'>
-/** Seals a secret of this host for its record. */
 type Seal = (field: Secret, value: string) => string
 
-/**
- * How the server logs in to a host after a patch. Secrets that are stored are for whom they were given: another place or
- * user gets none of them, and where no new ones come, its key is another's too (contract §10).
- */
+// Stored secrets are bound to address and user: changing either drops them, and without new ones also the host key
+// (contract §10).
 function patchedAccess(current: HostRecord, patch: HostPatch, seal: Seal): Access {
   const place = {
     ip: patch.ip ?? current.ip,
@@ -200,7 +194,7 @@ function patchedAccess(current: HostRecord, patch: HostPatch, seal: Seal): Acces
   }
 }
 
-/** Removes a host and everything kept about it. `conflict` while it runs something, unless `force`. */
+/** Removes a host and all its data. Errors: `conflict` while it runs tasks, unless `force`. */
 async function removeHost(context: Context, id: number, force: boolean): Promise<Parted> {
   const { store, engine, presence, history, hints, clock } = context
   const isBusy = (open: number) => {
@@ -216,7 +210,7 @@ async function removeHost(context: Context, id: number, force: boolean): Promise
   const { removed, clusterIds, wasBusy } = await engine.transactWithOpen(id, async (tx, open) => {
     const current = await tx.get('hosts', id)
     if (!current) throw notFound('host', id)
-    // A task may have come for it meanwhile.
+    // Check again, because a task may have started meanwhile.
     const wasBusy = isBusy(open)
     tx.remove('hosts', id)
     await bury(tx, current, 'removed', context.time())
@@ -230,12 +224,12 @@ async function removeHost(context: Context, id: number, force: boolean): Promise
   hints.publish('host', { id, change: 'removed' })
   for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
   if (wasBusy) await engine.abandonHost(id, 'removed')
-  // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
+  // Last, because removing files takes long, and the agent's link must close first.
   await history.forget(id)
   return { id, openEnrollments: await openEnrollments(store, clock.now()) }
 }
 
-/** A host's history, thinned out as it is read, so that a week of it needs little memory (contract §3). */
+/** Reads a host's history, downsampled on the fly, so that a week of it needs little memory (contract §3). */
 async function readHostMetrics(
   { store, history, clock }: Context,
   id: number,
@@ -247,7 +241,7 @@ async function readHostMetrics(
   const askedFrom = query.from === undefined ? Math.min(askedTo, now) - defaultRange : Date.parse(query.from)
   if (askedFrom > askedTo) throw invalid([{ field: 'from', message: 'must not be after to' }])
   const oldest = now - keptFor
-  // Points are spent on the time of which there can be history.
+  // Spend the points on the range that can have history.
   const from = askedTo < oldest ? askedFrom : Math.max(askedFrom, oldest)
   const to = from > now ? askedTo : Math.min(askedTo, now)
   const downsample = createDownsample({ from, to, points: query.points ?? defaultPoints })

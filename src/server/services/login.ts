@@ -9,17 +9,17 @@ import { Attempts, type Throttle } from './login/attempts.ts'
 import { SecondFactor } from './totp.ts'
 import { endTokens, userToApi } from './users.ts'
 
-/** A session ends so long after login, used or not (contract §2). */
+/** Milliseconds from login after which a session ends, used or not (contract §2). */
 const sessionLife = 7 * 24 * 3600_000
 /** Characters. */
 const mostOfUserAgent = 200
 
 export interface LoginService {
-  /** The same 401 in the same time for an unknown user as for a wrong password. What `userAgent` says is kept with the session. */
+  /** Unknown users and wrong passwords get the same 401 in the same time. `userAgent` is kept with the session. */
   login(input: LoginRequest, address: string, userAgent?: string): Promise<LoginResult>
   logout(caller: UserCaller): Promise<void>
   me(caller: UserCaller): Promise<Me>
-  /** Changes one's own password; every session and token of the user ends. */
+  /** Changes one's own password; ends all sessions and tokens of the user. */
   changePassword(caller: UserCaller, currentPassword: string, next: string, address: string): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function createLogin(context: Context): LoginService {
     const right = await passwords.verify(password, user?.passwordHash)
     if (!right || !user?.enabled) throw new RsmError('unauthenticated', 'Wrong username or password')
     if (user.totp?.isOn) {
-      if (code === undefined) throw badCode('This user needs a code from an authenticator app as well')
+      if (code === undefined) throw badCode('This user also needs a code from an authenticator app')
       await factor.count(user.id)
     }
     const now = clock.now()
@@ -50,7 +50,7 @@ export function createLogin(context: Context): LoginService {
     await store.transact(async (tx) => {
       const at = isoTime(now)
       const current = await tx.get('users', user.id)
-      // Whatever ended the user's sessions while scrypt ran must end this one too.
+      // Changes that ended the user's sessions during scrypt must prevent this one too.
       if (current?.passwordHash !== user.passwordHash || !current.enabled)
         throw new RsmError('unauthenticated', 'Wrong username or password')
       const totp = current.totp?.isOn ? factor.used(current, code ?? '') : current.totp
@@ -105,7 +105,7 @@ export function createLogin(context: Context): LoginService {
     },
 
     async changePassword(caller, currentPassword, next, address) {
-      // A guess here is worth as much as one at the login.
+      // Throttle guesses here as at login.
       const verified = await attempts.oneByOne(caller.username, address, async (throttle) => {
         await throttle.count()
         const user = await store.get('users', caller.id)
@@ -118,7 +118,7 @@ export function createLogin(context: Context): LoginService {
       const ended = await store.transact(async (tx) => {
         const current = await tx.get('users', caller.id)
         if (!current) throw notFound('user', caller.id)
-        // An administrator who set another password meanwhile, or ended the session, meant it.
+        // An administrator may have set another password or ended the session meanwhile; that takes precedence.
         if (current.passwordHash !== verified || !(await tx.get('tokens', caller.tokenId)))
           throw new RsmError('unauthenticated', 'This session has ended; log in again')
         tx.put('users', { ...current, passwordHash, updatedAt: context.time() })

@@ -1,10 +1,10 @@
-/** RFC 7396 for one field: absent keeps, null resets to what an absent field means, else replaces. */
+/** Merge patch (RFC 7396) of one field: undefined keeps it, null resets it to `absent`, else it is replaced. */
 export function patched<T>(change: T | null | undefined, current: T, absent: T): T {
   if (change === undefined) return current
   return change === null ? absent : change
 }
 
-/** RFC 7396 for an object of strings: objects merge, a null removes its key, null removes all. */
+/** Merge patch (RFC 7396) of an object of strings: objects merge, a null removes its key, null removes all. */
 export function patchedMap(
   change: Record<string, string | null> | null | undefined,
   current: Record<string, string>,

@@ -15,13 +15,12 @@ import type { Context } from './context.ts'
 
 interface Registered {
   hostId: number
-  /** Whether the host is new. */
   created: boolean
-  /** The cluster that it entered. */
+  /** Static cluster that the host joined. */
   clusterId: number | null
-  /** The agent whose token this registration ended: its link has to close. */
+  /** Agent whose token this registration replaced; its link must close. */
   replacedAgentId: string | null
-  /** The record without an agent that had this hostname. */
+  /** Record without an agent that gave up this hostname. */
   yielded: Awaited<ReturnType<typeof yieldHostname>>
 }
 
@@ -30,7 +29,7 @@ interface Attempt {
   caller: Caller
   input: RegisterRequest
   enrollment: EnrollmentRecord | null
-  /** The agent's, as the server sees it. */
+  /** Address of the agent as the server sees it. */
   address: string
 }
 
@@ -43,19 +42,19 @@ function takenHostname(hostname: string): RsmError {
   )
 }
 
-/** When the answer to a registration was lost, the same enrollment token may repeat it (contract §3). */
+/** Whether the same enrollment token repeats a registration whose answer was lost (contract §3). */
 function repeatsLostReply(host: HostRecord, enrollment: EnrollmentRecord | null): boolean {
   const { agent } = host
   if (enrollment === null || agent === null || agent.tokenHash === null) return false
   return agent.enrollmentId === enrollment.id && !agent.tokenUsed
 }
 
-/** The host that an already known agentId may bind to; throws where it would be a take-over (reliability S03). */
+/** The host to which a known agentId may bind; throws `conflict` if that would be a takeover (reliability S03). */
 function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): HostRecord {
   if (caller.type === 'user' || repeatsLostReply(host, enrollment)) return host
   if (caller.type === 'agent') return host
   if (enrollment?.hostId === host.id) return host
-  // Its token is void, and this one was made later: `liftTombstone` has seen to that.
+  // Its token is void, and `liftTombstone` has checked that the enrollment token is newer.
   if (host.agent?.revokedAt !== undefined) return host
   throw conflict(
     `Agent ${input.agentId} is already registered as host ${host.hostname}; give this agent its own --agent-id, ` +
@@ -63,15 +62,15 @@ function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): H
   )
 }
 
-/** Whether the machine at this address is the one that a record describes. */
 function isAt({ ip }: HostRecord, address: string): boolean {
   const seen = canonicalAddress(address)
   return seen !== null && seen === canonicalAddress(ip)
 }
 
 /**
- * Renames the record of this hostname, which never had an agent, so that a new host can have the name. Tags, clusters, credentials and
- * waiting tasks stay with the record, because an enrollment token grants none of them. Nobody can take the random name beforehand.
+ * Renames the host of this hostname, which never had an agent, so that a new host can take the name. Tags, clusters,
+ * credentials and pending tasks stay with the old record, because an enrollment token grants none of them. The new
+ * name is random, so that it cannot be taken in advance.
  */
 async function yieldHostname(
   { tx, input }: Attempt,
@@ -85,7 +84,7 @@ async function yieldHostname(
   return { hostId, previous, hostname }
 }
 
-/** The host that this registration binds to, or null for a new one (contract §3, in its order). */
+/** The host to which this registration binds, or null for a new one (rules in the order of contract §3). */
 async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
   const { tx, caller, input, enrollment, address } = attempt
   const [byAgent] = await tx.find('hosts', 'agentId', input.agentId)
@@ -104,7 +103,7 @@ async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
   return caller.type === 'user' || isAt(byName, address) ? byName : null
 }
 
-/** Takes one use of the token, unless this repeats a registration whose answer was lost. */
+/** Uses the token once, unless this repeats a registration whose answer was lost. */
 function takeUse({ tx, enrollment }: Attempt, host: HostRecord | null): void {
   if (!enrollment || (host && repeatsLostReply(host, enrollment))) return
   if (enrollment.uses >= enrollment.maxUses)
@@ -112,7 +111,7 @@ function takeUse({ tx, enrollment }: Attempt, host: HostRecord | null): void {
   tx.put('enrollments', { ...enrollment, uses: enrollment.uses + 1 })
 }
 
-/** Answers the cluster that the host entered. */
+/** Adds the host to the token's static cluster; returns its id, or null if nothing changed. */
 async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise<number | null> {
   const cluster = enrollment?.clusterId == null ? undefined : await tx.get('clusters', enrollment.clusterId)
   if (!cluster || cluster.selector !== null || cluster.hostIds.includes(hostId)) return null
@@ -120,7 +119,7 @@ async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise
   return cluster.id
 }
 
-/** Facts that the agent omits stay as they were. */
+/** Facts that the agent omits stay unchanged. */
 function systemInfoOf(reported: SystemFacts, previous: SystemInfo | null): SystemInfo {
   const distribution = reported.distribution ?? previous?.distribution
   return {
@@ -136,8 +135,9 @@ function systemInfoOf(reported: SystemFacts, previous: SystemInfo | null): Syste
 }
 
 /**
- * The address of a host that has lost the one it was known by. An address from elsewhere stays: it was seen or set. So does
- * that of a host whose SSH credentials are stored, because the server would send them to any address that an agent reports.
+ * Replaces a host's address if the host no longer has it. Keeps an address that the host never reported, because it
+ * was seen or set. Keeps it also if SSH credentials are stored, because the server would send them to any address an
+ * agent reports.
  */
 function addressOf(
   { ip, systemInfo: previous, password, privateKey }: HostRecord,
@@ -148,7 +148,7 @@ function addressOf(
   return ipAddresses.find((address) => isIP(address)) ?? ip
 }
 
-/** The record with the facts of its agent; null if nothing is new, or this agent may not change it. */
+/** The record with new facts; null if nothing changed, or if this agent may not change it. */
 function withFacts(host: HostRecord | undefined, caller: AgentCaller, facts: SystemFacts): HostRecord | null {
   if (host?.agent?.tokenHash !== caller.tokenHash) return null
   const systemInfo = systemInfoOf(facts, host.systemInfo)
@@ -156,7 +156,7 @@ function withFacts(host: HostRecord | undefined, caller: AgentCaller, facts: Sys
   return { ...host, systemInfo, ip: addressOf(host, systemInfo) }
 }
 
-/** Whether anything has changed; `mayChange` is asked only then. While two agents use one identity, nothing does. */
+/** Stores facts and returns whether any changed; only then asks `mayChange`. Ignores duplicate agents. */
 export async function takeFacts(
   context: Context,
   caller: AgentCaller,
@@ -174,7 +174,7 @@ export async function takeFacts(
   })
 }
 
-/** Registers an agent: the whole of it or nothing is durable when this resolves. */
+/** Registers an agent atomically; durable when this resolves. */
 export function register(
   context: Context,
   caller: Caller,
@@ -183,10 +183,10 @@ export function register(
   tokenHash: string,
 ): Promise<Registered> {
   return context.store.transact(async (tx) => {
-    // The agent's token outlasts the one that it was made by.
+    // The agent's token outlasts the caller's.
     if (caller.type === 'user') await stillAllowed(tx, caller, 'administer', { lasting: true })
     if (caller.type === 'agent' && caller.agentId !== input.agentId)
-      throw new RsmError('forbidden', `This token is not the one of agent ${input.agentId}`)
+      throw new RsmError('forbidden', `This token does not belong to agent ${input.agentId}`)
     if (
       caller.type === 'agent' &&
       (await tx.get('hosts', caller.hostId))?.agent?.tokenHash !== caller.tokenHash
@@ -206,7 +206,7 @@ export function register(
     const yielded = host === null ? await yieldHostname(attempt, at) : null
     const id = host?.id ?? (await tx.nextId('hosts'))
     const previous = host?.agent
-    // One that was revoked before has its tombstone: it must not become a later one.
+    // A revoked agent already has a tombstone, which must keep its time.
     if (host && previous && previous.agentId !== input.agentId && previous.revokedAt === undefined)
       await bury(tx, host, 'revoked', at)
     const systemInfo = systemInfoOf(input, null)

@@ -36,11 +36,10 @@ import { createStart } from './tasks/start-task.ts'
 import type { Starter } from './tasks.ts'
 import { demandRunningRoom, demandStoredRoom } from './text-quota.ts'
 
-/** Bounds what one pass of all servers together has to look through. */
+/** Limits the work of a planner's pass. */
 const maxSchedules = 10_000
 const defaultCount = 5
 
-/** The faults of a body that `work` finds, where it finds some. */
 async function faultsOf(work: () => Promise<unknown>): Promise<readonly FieldFault[]> {
   try {
     await work()
@@ -51,7 +50,7 @@ async function faultsOf(work: () => Promise<unknown>): Promise<readonly FieldFau
   }
 }
 
-/** The slots that a change lets go: the one that was held and, where the schedule begins anew or `ends`, those put off till later. */
+/** Slots that a change skips: the queued one and, if the schedule restarts or `ends`, those that are due. */
 function droppedSlots(current: ScheduleRecord, next: ScheduleRecord, ends: boolean): SlotRecord[] {
   const why = next.enabled ? 'CHANGED' : 'PAUSED'
   const queued = current.queued !== null && next.queued === null ? Date.parse(current.queued) : null
@@ -62,7 +61,7 @@ function droppedSlots(current: ScheduleRecord, next: ScheduleRecord, ends: boole
   return ranges.map((range) => skippedSlot(next.id, { ...range, why }, next.updatedAt))
 }
 
-/** Schedules (contract §14). What they do by themselves is in schedules/planner.ts. */
+/** Schedules (contract §14); schedules/planner.ts runs them. */
 export function createSchedules(context: Context): ForCallers<ScheduleService, Starter> {
   const { store, clock } = context
   const { startPlanned } = createStart(context)
@@ -78,7 +77,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     return record
   }
 
-  /** Throws `invalid` with all that is wrong; a target that names no host just now is none of it. Null: that stays as it is. */
+  /** Throws `invalid` with all faults; a target may be empty. `secretParams` null: the order is unchanged. */
   async function check(
     said: Said & Pick<ScheduleRecord, 'ownerId'>,
     secretParams: Secrets | null,
@@ -106,7 +105,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     return faults
   }
 
-  /** None where the server has another key now: they have to be given again. */
+  /** Empty if the server has another key now: then they must be given again. */
   function secretsOf(record: ScheduleRecord): Secrets {
     try {
       return openSecrets(context, record)
@@ -116,7 +115,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     }
   }
 
-  /** What a patch makes of a schedule; `secrets`: those with which it has to be judged anew, or null. */
+  /** Applies a patch; `secrets` are those to check with the order again, or null if it is unchanged. */
   function afterPatch(
     caller: UserCaller,
     previous: ScheduleRecord,
@@ -147,7 +146,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     return { next, secrets, isTimed }
   }
 
-  /** Resolves with null where it has changed since it was read. */
+  /** Resolves with null if the schedule changed since it was read. */
   async function write(
     caller: UserCaller,
     previous: ScheduleRecord,
@@ -162,7 +161,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       if (current.revision !== previous.revision) return null
       const isRestarted = given.cursor !== previous.cursor
       const cursor = isRestarted ? given.cursor : current.cursor
-      // A slot may have been queued, or have run, since it was read.
+      // A slot may have been queued or run since the read.
       const queued = isRestarted || !given.enabled ? null : current.queued
       const { lastRun } = current
       const next = { ...given, secretsFor, cursor, queued, lastRun }
@@ -195,7 +194,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       const { secretParams = {} } = input
       await check({ ...said, ownerId: caller.id }, secretParams, true)
       if ((await store.query('schedules', { limit: 0 })).total >= maxSchedules)
-        throw new RsmError('conflict', `There are ${maxSchedules} schedules; remove some first`)
+        throw new RsmError('conflict', `Limit of ${maxSchedules} schedules reached; remove some first`)
       await demandStoredRoom(context, { author: caller.username, record: input })
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'execute')
@@ -217,7 +216,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     async update(caller, id, patch) {
       for (;;) {
         const previous = await get(id)
-        // Before its secrets are opened and judged.
+        // Before its secrets are opened and checked.
         await demandWriter(store, caller, previous)
         const { next, secrets, isTimed } = afterPatch(caller, previous, patch)
         await check(next, secrets, isTimed)

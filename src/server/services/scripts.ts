@@ -20,20 +20,20 @@ import { patched } from './merge-patch.ts'
 import { boundTo, rebind } from './schedules/given-for.ts'
 import { demandStoredRoom } from './text-quota.ts'
 
-/** With the bound on their text it bounds what a search has to look through. */
+/** Together with the size limit, this bounds the cost of a search. */
 const mostScripts = 10_000
 
-/** The schema counts characters; the limit is in bytes (contract §1). */
+/** Checks a script's text. The schema counts characters; the limit is in bytes (contract §1). */
 export function contentFaults(type: ScriptType, content: string, field: string): FieldFault[] {
   const messages = scriptFaults(type, content)
   if (Buffer.byteLength(content) > maxScriptBytes) messages.push(`must have at most ${maxScriptBytes} bytes`)
   return messages.map((message) => ({ field, message }))
 }
 
-/** A script of another form would not run as it reads, nor would what it declares wrongly be enforced (docs/use/scripts.md). */
+/** Rejects scripts that would not run as written or whose params could not be enforced (docs/use/scripts.md). */
 async function checkContent(type: ScriptType, content: string, field: 'content' | 'type'): Promise<void> {
   const faults = contentFaults(type, content, field)
-  // Older servers stored what can't be read: only a new text has to be mended.
+  // Older servers stored invalid front matter, so only new texts must be valid.
   if (field === 'content') faults.push(...(await frontMatterFaults(content)))
   if (faults.length > 0) throw invalid(faults)
 }
@@ -47,10 +47,10 @@ async function frontMatterFaults(content: string): Promise<FieldFault[]> {
   return messages.map((message) => ({ field: 'content', message }))
 }
 
-/** What each record's text declares: a list shows hundreds, each of which may be long. */
+/** Cache of declared params, because a list may show hundreds of long texts. */
 const declared = new WeakMap<ScriptRecord, readonly DeclaredParam[]>()
 
-/** Of a text that can't be read as a whole, as older servers stored it: those that can. */
+/** Params of a text; if front matter stored by an older server is partly invalid, its valid ones. */
 function declaredParams(record: ScriptRecord): DeclaredParam[] {
   const params = declared.get(record) ?? parseFrontMatter(record.content).matter.params
   declared.set(record, params)
@@ -94,7 +94,7 @@ function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {
 export function createScripts(context: Context): ForCallers<ScriptService> {
   const { store, versions } = context
 
-  /** The script as it was in a version, or null: the present one is in the store, the former ones beside it. */
+  /** The script in a version, or null: the current one is in the store, previous ones are in `versions`. */
   async function versionOf(current: ScriptRecord, version: number): Promise<ScriptRecord | null> {
     return version === current.version ? current : versions.read(current.id, version)
   }
@@ -120,7 +120,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
       await checkContent(input.type, input.content, 'content')
       const at = context.time()
       if ((await store.query('scripts', { limit: 0 })).total >= mostScripts)
-        throw new RsmError('conflict', `There are ${mostScripts} scripts; remove some first`)
+        throw new RsmError('conflict', `Limit of ${mostScripts} scripts reached; remove some first`)
       await demandStoredRoom(context, { author: caller.username, record: input })
       return store.transact(async (tx) => {
         const record: ScriptRecord = {
@@ -153,7 +153,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         if (isDeepStrictEqual(next, previous)) return toApi(previous)
         const written = { author: caller.username, record: next }
         await demandStoredRoom(context, written, { author: authors.scripts(previous), record: previous })
-        // Beside a store that takes nothing a kept version would only take the room that is wanted.
+        // A read-only store refuses the change anyway, so do not waste disk space on a version.
         if (store.readOnlyReason !== null)
           throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
         await versions.save(previous)
@@ -161,7 +161,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         const stored = await store.transact(async (tx) => {
           const current = await tx.get('scripts', id)
           if (!current) throw notFound('script', id)
-          // Somebody else made a version meanwhile: that one has to be kept first.
+          // A concurrent change made a version, which must be saved first.
           if (current.version !== previous.version) return null
           const changedBy = caller.username
           const version = current.version + 1
@@ -183,7 +183,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
       const previous = (await versions.list(id)).filter((version) => version < current.version)
       const all = [...previous, current.version]
       const summaries: ScriptVersionSummary[] = []
-      // One after the other: a page of long scripts must not stand in memory at once.
+      // Sequentially, so that a page of long scripts is not in memory at once.
       for (const version of slicePage(all, query)) {
         const script = await versionOf(current, version)
         if (script) summaries.push(summaryOf(script))

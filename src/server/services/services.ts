@@ -17,7 +17,7 @@ import { createWebhooks } from './webhooks.ts'
 
 export type ServerServices = ReturnType<typeof createServices>
 
-/** The services of core/services.ts, on the store; routes have checked the caller's right. */
+/** Implements core/services.ts on the store; routes have checked the caller's rights. */
 export function createServices(context: Context, settings: AgentSettings) {
   return {
     hosts: createHosts(context),

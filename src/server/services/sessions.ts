@@ -17,7 +17,7 @@ function toApi(caller: UserCaller, token: Readonly<TokenRecord>): Session {
   return { id, current, address, userAgent, createdAt, lastUsedAt, expiresAt: isoTime(lastsUntil(token)) }
 }
 
-/** The caller's own logins (contract §2); another user's are not found. */
+/** The caller's own logins (contract §2); those of other users are not found. */
 export function createSessions({ store, clock, hints }: Context): ForCallers<SessionService> {
   const ofCaller = async (from: Pick<Transaction, 'find'>, caller: UserCaller) =>
     (await from.find('tokens', 'userId', caller.id)).filter(

@@ -9,18 +9,18 @@ import { unknownHosts } from './clusters.ts'
 import type { Context } from './context.ts'
 
 interface Resolved {
-  /** In the order of the plan, each once. */
+  /** Unique, in the order of the plan. */
   hostIds: number[]
   clusterId: number | null
 }
 
 interface Selected {
   selector: Selector
-  /** Where it came from in the request. */
+  /** Its field in the request. */
   field: string
 }
 
-/** The selector of a target; undefined where the target gives ids. Throws `invalid` where it gives none or too much. */
+/** Selector of a target; undefined if the target has ids. Throws `invalid` if it has none or conflicting parts. */
 function selectedBy({ hostIds, clusterId, selector, ...named }: Target, field: string): Selected | undefined {
   const isNamed = Object.values(named).some((part) => part !== undefined)
   const given = [hostIds, clusterId, selector].filter((one) => one !== undefined).length + Number(isNamed)
@@ -35,7 +35,7 @@ function selectedBy({ hostIds, clusterId, selector, ...named }: Target, field: s
   return selector === undefined ? undefined : { selector: parseSelector(selector, inside), field: inside }
 }
 
-/** Hosts of a target, which may be none; faults carry `field`. `awaits`: as `Fleet.select` has it. Throws `invalid`. */
+/** Hosts of a target, possibly none; faults name `field`. `awaits`: as in `Fleet.select`. Throws `invalid`. */
 export async function resolveTarget(
   context: Context,
   target: Target,
@@ -59,7 +59,7 @@ export async function resolveTarget(
   return { hostIds: await fleet.targets(cluster, `${dot}clusterId`, awaits), clusterId }
 }
 
-/** Why a target that is good names no host, where that can be said. */
+/** Why a valid target has no hosts, if known. */
 async function emptyReason({ store, fleet }: Context, target: Target): Promise<string | null> {
   const selected = selectedBy(target, '')
   if (selected) return runInSlices(whyEmpty(selected.selector, await fleet.directory()))
@@ -67,7 +67,7 @@ async function emptyReason({ store, fleet }: Context, target: Target): Promise<s
   return cluster ? `cluster ${cluster.name} has no hosts` : null
 }
 
-/** Hosts of a target. Throws `invalid` as `resolveTarget`, and where there are none. */
+/** Hosts of a target. Throws `invalid` like `resolveTarget`, and if there are none. */
 export async function hostsOf(
   context: Context,
   target: Target,

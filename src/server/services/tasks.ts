@@ -23,9 +23,8 @@ import { adHocScript, storedScript } from './tasks/scripts-of-task.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 import { newUpgrade } from './tasks/upgrade.ts'
 
-/** Who starts a task. */
 export interface Starter extends UserCaller {
-  /** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
+  /** Called once a task is durable, before waiting for its end; `replayed`: an earlier request started it. */
   started?: ((taskId: string, replayed: boolean) => Promise<void>) | undefined
 }
 
@@ -33,7 +32,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
   const { store, engine, ownership, shared } = context
   const { start, replay } = createStart(context)
 
-  /** Starts what `prepare` makes, unless an earlier request with the same key has started it. */
+  /** Starts the task of `prepare`, unless an earlier request with the same key started it. */
   async function run(
     caller: Starter,
     options: { async?: boolean },
@@ -201,11 +200,11 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/
 function keyed({ id: userId }: Starter, key: string | undefined, body: unknown): Idempotency | null {
   if (key === undefined) return null
   if (!keyPattern.test(key))
-    throw new RsmError('invalid', 'The header Idempotency-Key has to be 1 to 255 visible ASCII characters')
+    throw new RsmError('invalid', 'The header Idempotency-Key must be 1 to 255 visible ASCII characters')
   return { userId, key, body }
 }
 
-/** Lists the files fetched from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
+/** Lists files that a task fetches, in the order of its plan. Errors: `not_found` if it fetches none. */
 async function fetchedBy(
   { store, engine }: Pick<Context, 'store' | 'engine'>,
   task: TaskRecord,
@@ -233,7 +232,7 @@ async function fetchedBy(
   return pageOf(content, hostCount, query)
 }
 
-/** Tasks in one transaction. */
+/** Tasks per transaction. */
 const tasksAtOnce = 500
 
 interface HostSetParts {
@@ -243,8 +242,8 @@ interface HostSetParts {
 }
 
 /**
- * Notes on which hosts the tasks of older servers ran, so that a search by host finds them: only their results say it. Tasks
- * whose results are gone stay without. A full disk does not keep the server from starting: the next start tries again.
+ * Adds host sets to tasks of older servers, from their results, so that searches by host find them. Tasks without
+ * results stay as they are. A full disk must not prevent the start: the next one retries.
  */
 export async function fillHostSets({ store, engine, log }: HostSetParts): Promise<void> {
   const { items } = await store.query('tasks', { where: { equals: { hostSet: '' } } })
@@ -261,6 +260,6 @@ export async function fillHostSets({ store, engine, log }: HostSetParts): Promis
       })
     }
   } catch (error) {
-    log.warn({ err: error }, 'a search of tasks by host misses tasks of older servers until the next start')
+    log.warn({ err: error }, 'searches by host miss tasks of older servers until the next start')
   }
 }

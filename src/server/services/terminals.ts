@@ -14,15 +14,15 @@ import { type Context, type ForCallers, notFound } from './context.ts'
 
 const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
 
-/** Whether this caller may see a session at all: one's own, or anyone's for an ADMIN (contract §2). */
+/** Whether this caller may see a session: one's own, or any for an ADMIN (contract §2). */
 function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'>): boolean {
   return caller.role === 'ADMIN' || record.userId === caller.id
 }
 
 export interface ServerTerminals extends ForCallers<TerminalService> {
   /**
-   * The recording of a session; of one's own that is open, as far as it stands. Errors: `not_found` for a session that was
-   * not recorded, `conflict` for another user's that is open, `gone` for a recording that is kept no longer.
+   * Recording of a session, or the part so far of one's own open session. Errors: `not_found` if it was not recorded,
+   * `conflict` for another user's open session, `gone` if the recording is no longer kept.
    */
   recording(caller: UserCaller, sessionId: string): Promise<Readable>
 }
@@ -30,7 +30,7 @@ export interface ServerTerminals extends ForCallers<TerminalService> {
 export function createTerminalService(context: Context): ServerTerminals {
   const { store, terminals, tickets, presence, recordings, clock } = context
 
-  /** What has ended is as it was written down, and no server is asked for it. */
+  /** Current state of a session; a closed one is in the store, so no other server is asked. */
   const live = async (found: Readonly<TerminalRecord>) =>
     found.status === 'CLOSED'
       ? { record: found, watchers: [], recordingBytes: found.recordingBytes }
@@ -67,7 +67,7 @@ export function createTerminalService(context: Context): ServerTerminals {
       const sought = { where: { equals }, order: 'desc' } as const
       if (status !== 'OPEN')
         return storePage(store, 'terminals', query, sought, (items) => Promise.all(items.map(toApi)))
-      // There are few, and the end of one may still be on its way to the store.
+      // Read all: there are few, and one that just ended may still be OPEN in the store.
       const all = await Promise.all((await store.query('terminals', sought)).items.map(toApi))
       const open = all.filter((terminal) => terminal.status === 'OPEN')
       return pageOf(slicePage(open, query), open.length, query)
@@ -77,14 +77,12 @@ export function createTerminalService(context: Context): ServerTerminals {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
       const { noStdin = false, trueColor = false } = input
       if (noStdin && command === null)
-        throw invalid([
-          { field: 'noStdin', message: 'is for a command: a shell without stdin has nothing to do' },
-        ])
+        throw invalid([{ field: 'noStdin', message: 'requires a command: a shell without stdin is useless' }])
       const host = await store.get('hosts', hostId)
       if (!host) throw invalid([{ field: 'hostId', message: unknownName('host', String(hostId), []) }])
       const [view] = await presence.views([hostId])
       if (view?.status === 'OFFLINE')
-        throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${view.statusReason ?? 'not heard of'}`)
+        throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${view.statusReason ?? 'no contact'}`)
       const sessionId = opaqueId(clock.now())
       await terminals.open({
         record: {
@@ -116,10 +114,10 @@ export function createTerminalService(context: Context): ServerTerminals {
     async ticket(caller, sessionId, { watch = false }) {
       const record = await find(caller, sessionId)
       if (watch && caller.role !== 'ADMIN')
-        throw refusal(caller, 'to watch a session requires the role ADMIN')
+        throw refusal(caller, 'watching a session requires the role ADMIN')
       if (!watch && record.userId !== caller.id)
-        throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
-      // One that has ended may still have to tell its client the rest.
+        throw new RsmError('forbidden', `This session belongs to ${record.user}: only an ADMIN may watch it`)
+      // An ended session may still have output for its client.
       if (!(await (await terminals.site(sessionId)).isAttachable(sessionId)))
         throw new RsmError('conflict', `Terminal session ${sessionId} has ended${how(record)}`)
       return issue(caller, sessionId, watch)
@@ -132,7 +130,7 @@ export function createTerminalService(context: Context): ServerTerminals {
     async recording(caller, sessionId) {
       const { record, recordingBytes } = await live(await find(caller, sessionId))
       if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
-      // Its user is told of those who watch, and would not be told of this.
+      // Its user sees watchers, but would not see this.
       if (record.status === 'OPEN' && record.userId !== caller.id)
         throw new RsmError(
           'conflict',

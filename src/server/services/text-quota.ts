@@ -1,17 +1,16 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Context } from './context.ts'
 
-/** MiB of JSON as the server keeps it: of one author, and of all. */
+/** MiB of JSON as stored: per author, and in total. */
 interface Quota {
   readonly ofOne: number
   readonly ofAll: number
 }
 /** Scripts and schedules together (contract §1). */
 const stored: Quota = { ofOne: 64, ofAll: 256 }
-/** Tasks that run. */
 const running: Quota = { ofOne: 128, ofAll: 512 }
 const mebibyte = 1024 * 1024
-/** Tasks with less text are not measured, so that a common command costs no query. */
+/** Smaller tasks are not measured, so that a common command costs no query. */
 const smallTask = 16 * 1024
 
 const bytesOf = (record: object | null) => (record ? Buffer.byteLength(JSON.stringify(record)) : 0)
@@ -21,7 +20,7 @@ interface Written {
   readonly record: object
 }
 
-/** `previous`: what the record replaces. Errors: `conflict` where its author has no room for it. */
+/** `previous`: the replaced record. Errors: `conflict` if the author has no room left. */
 export async function demandStoredRoom(
   { store }: Pick<Context, 'store'>,
   { author, record }: Written,
@@ -34,7 +33,7 @@ export async function demandStoredRoom(
   demand(sums, stored, { author, more, noun: 'scripts and schedules', advice })
 }
 
-/** Errors: `conflict` where the tasks of this author that run leave no room for one more. */
+/** Errors: `conflict` if the author's running tasks leave no room for another one. */
 export async function demandRunningRoom(
   { store }: Pick<Context, 'store'>,
   author: string,

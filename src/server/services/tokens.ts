@@ -10,7 +10,7 @@ import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 
 const day = 24 * 3600_000
-/** Bounds what one user can make the server keep. */
+/** Limits the tokens of one user. */
 const mostTokens = 1000
 
 function toApi({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
@@ -20,7 +20,7 @@ function toApi({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt
 const isOwn = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
   token?.kind === 'personal' && token.userId === id
 
-/** The caller's own personal access tokens (contract §2); another user's are not found. */
+/** The caller's own personal access tokens (contract §2); those of other users are not found. */
 export function createTokens(context: Context): ForCallers<TokenService> {
   const { store, clock, hints } = context
 
@@ -33,16 +33,16 @@ export function createTokens(context: Context): ForCallers<TokenService> {
     },
     async create(caller, input) {
       const role = input.role ?? caller.role
-      // The caller's role, not the owner's: a token that may little must not make one that may more.
+      // The caller's role, not the owner's: a token must not create one with more rights.
       if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} requires ${role}`)
       if (input.admin && role !== 'ADMIN')
-        throw invalid([{ field: 'admin', message: `requires the role ADMIN, and this token's is ${role}` }])
+        throw invalid([{ field: 'admin', message: `requires the role ADMIN; this token has ${role}` }])
       const { token, tokenHash } = newToken('personal')
       const now = clock.now()
       const at = isoTime(now)
       const record = await store.transact(async (tx) => {
         const owner = await tx.get('users', caller.id)
-        // Whatever ended the caller's own token while this waited must not leave a new one behind.
+        // If the caller's own token ended meanwhile, no new one may be created.
         if (!owner?.enabled || !(await tx.get('tokens', caller.tokenId)))
           throw new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
         const own = await tx.find('tokens', 'userId', caller.id)

@@ -9,15 +9,14 @@ import { Attempts } from './login/attempts.ts'
 
 const recoveryCodes = 10
 
-/** Bound of tries for one user, from anywhere: a client that gets this far knows the password. */
+/** Attempts per user from all sources; a client that gets this far knows the password. */
 const codeTries = { most: 20, life: 5 * 60_000 }
 
 /** A user's own second factor: codes of an authenticator app (contract §2). */
 interface TotpService {
-  /** A secret for an app; logins take a code once one of it was confirmed. `server` is what the app shows beside the user. */
+  /** Creates an app secret; logins require codes once one is confirmed. The app shows `server` beside the user. */
   create(caller: UserCaller, input: TotpCreate, address: string, server: string): Promise<TotpCreated>
   confirm(caller: UserCaller, input: TotpConfirm): Promise<TotpConfirmed>
-  /** Logins take the password alone again. */
   remove(caller: UserCaller, input: TotpConfirm): Promise<void>
 }
 
@@ -36,13 +35,13 @@ export function createTotp(context: Context): TotpService {
     if (totp?.isOn)
       throw new RsmError(
         'conflict',
-        'You log in with codes already; to change the app: rsm totp disable, then rsm totp enable',
+        'An authenticator app is already enabled; to change it: rsm totp disable, then rsm totp enable',
       )
   }
 
   return {
     async create(caller, { currentPassword }, address, server) {
-      // A guess here is worth as much as one at the login.
+      // Throttle guesses here as at login.
       const verified = await attempts.oneByOne(caller.username, address, async (throttle) => {
         await throttle.count()
         const { passwordHash } = await own(store, caller)
@@ -84,7 +83,7 @@ export function createTotp(context: Context): TotpService {
       await factor.count(caller.id)
       await store.transact(async (tx) => {
         const user = await own(tx, caller)
-        if (!user.totp?.isOn) throw new RsmError('conflict', 'You log in without codes')
+        if (!user.totp?.isOn) throw new RsmError('conflict', 'No authenticator app is enabled')
         if (!factor.used(user, code)) throw wrongCode()
         const { totp: _, ...rest } = user
         tx.put('users', { ...rest, updatedAt: context.time() })
@@ -96,13 +95,13 @@ export function createTotp(context: Context): TotpService {
 
 const wrongCode = () => invalid([{ field: 'code', message: 'is wrong, or was used before' }])
 
-/** The place for which the secret of a user's app is sealed. */
+/** Context for which the secret of a user's app is sealed. */
 const sealedFor = (userId: number): string => `users/${userId}/totp`
 
-/** A newest step far ahead was noted while the server's clock was wrong: it says nothing about current ones. */
+/** Whether a step's code was used. Ignores a last step far ahead, which a wrong server clock left behind. */
 const isUsed = (step: number, lastStep: number): boolean => step <= lastStep && lastStep - step < stepsTaken
 
-/** Checks codes of an authenticator app, or recovery codes, beside the password (contract §2). */
+/** Checks codes of an authenticator app, or recovery codes, in addition to the password (contract §2). */
 export class SecondFactor {
   readonly #context: Pick<Context, 'keys' | 'shortLived' | 'clock'>
 
@@ -110,7 +109,7 @@ export class SecondFactor {
     this.#context = context
   }
 
-  /** Counts a try before it is made, as guesses sent at once must not all pass. Errors: `too_many`. */
+  /** Counts an attempt up front, so that concurrent guesses cannot all pass. Errors: `too_many`. */
   async count(userId: number): Promise<void> {
     const wait = await this.#context.shortLived.count('code', String(userId), codeTries)
     if (wait === 0) return
@@ -118,12 +117,11 @@ export class SecondFactor {
     throw new RsmError('too_many', `Too many wrong codes; try again in ${retryAfter} s`, { retryAfter })
   }
 
-  /** The code was right. */
   async forgive(userId: number): Promise<void> {
     await this.#context.shortLived.forget('code', String(userId))
   }
 
-  /** What is kept once this code has been used, as each counts once; null where it is wrong. */
+  /** The stored factor after this code was used, because each counts once; null if the code is wrong. */
   used(user: UserRecord, typed: string): Totp | null {
     const { totp } = user
     if (totp === undefined) return null
@@ -136,14 +134,14 @@ export class SecondFactor {
     return { ...totp, recovery: totp.recovery.filter((each) => each !== digest) }
   }
 
-  /** Whoever starts the server with new keys must not thereby let people in by their passwords alone. */
+  /** Fails if the key is missing: new keys must not disable the second factor. */
   #secretOf({ id, username }: UserRecord, { secret }: Totp): string {
     try {
       return this.#context.keys.open(secret, sealedFor(id))
     } catch (cause) {
       throw new RsmError(
         'unauthenticated',
-        `The key that sealed the secret of the authenticator app of ${username} is lost; on the server's machine: rsm server reset-password ${username}`,
+        `The key of ${username}'s authenticator app secret is lost; on the server's machine: rsm server reset-password ${username}`,
         { cause },
       )
     }

@@ -15,14 +15,14 @@ export function userToApi(record: UserRecord): User {
   return { id, username, role, rights: [...rights], email, enabled, totp, lastLoginAt, createdAt, updatedAt }
 }
 
-/** Ends every session and token of a user within the transaction; answers their ids, to close what hangs on them. */
+/** Ends every session and token of a user within the transaction; returns their ids, to close connections. */
 export async function endTokens(tx: Transaction, userId: number): Promise<number[]> {
   const tokens = await tx.find('tokens', 'userId', userId)
   for (const { id } of tokens) tx.remove('tokens', id)
   return tokens.map(({ id }) => id)
 }
 
-/** The last enabled ADMIN can be neither deleted, disabled nor demoted (contract §3). */
+/** Rejects deleting, disabling or demoting the last enabled ADMIN (contract §3). */
 async function keepAnAdmin(tx: Transaction, without: number): Promise<void> {
   await tx.lock('admins')
   const { items } = await tx.query('users', { where: { equals: { role: 'ADMIN', enabled: true } }, limit: 2 })

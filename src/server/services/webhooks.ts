@@ -17,13 +17,13 @@ import { newSecret, secretContext } from '../webhooks/sender.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 
-/** Each has a queue of its own, and may take one connection at a time. */
+/** Each webhook has its own queue and may use one connection. */
 const mostWebhooks = 100
 
 async function toApi(store: Context['store'], record: WebhookRecord): Promise<Webhook> {
   return {
     ...pick(record, 'id', 'name', 'url'),
-    // Older servers took events that no server sends.
+    // Older servers accepted events that no server sends.
     events: record.events.filter((event) => knownEvents.includes(event)),
     selector: record.selector,
     ...(await filtersToApi(store, record)),
@@ -31,7 +31,7 @@ async function toApi(store: Context['store'], record: WebhookRecord): Promise<We
   }
 }
 
-/** Whether it hears of something else than before. */
+/** Whether a change affects which events the webhook gets. */
 function changesSubscription(previous: WebhookRecord, next: WebhookRecord): boolean {
   const heard = ({ selector, events, enabled }: WebhookRecord) => [selector, enabled, ...events.toSorted()]
   return !isDeepStrictEqual(heard(previous), heard(next))
@@ -132,7 +132,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       const filters = await check(patch, await found(id))
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
-      // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
+      // A new or changed subscription starts from the current state.
       const mayChangeSubscription = [patch.selector, patch.events, patch.enabled].some(
         (each) => each !== undefined,
       )

@@ -377,11 +377,10 @@ test('batches and pauses without a strategy that has them are a 400 that says th
   const refused = await server.api('POST', '/api/tasks', { ...task, batchSize: 1, pauseSeconds: 5 })
   t.is(refused.status, 400)
   t.deepEqual(refused.body.errors, [
-    { field: 'batchSize', message: 'is for ROLLING, not PARALLEL: give "strategy": "ROLLING" with it' },
+    { field: 'batchSize', message: 'is for ROLLING, not PARALLEL: add "strategy": "ROLLING"' },
     {
       field: 'pauseSeconds',
-      message:
-        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+      message: 'is between batches, and PARALLEL has only one: use "strategy": "ROLLING" or "SEQUENTIAL"',
     },
   ])
   const sequential = { strategy: 'SEQUENTIAL', pauseSeconds: 5 }

@@ -525,7 +525,7 @@ test('a schedule is written by its owner and by ADMINs; who changes what it runs
     t.is(status, 403)
     t.is(
       answer.message,
-      "you are otto (OPERATOR); schedule nightly is olga's: its owner or an ADMIN changes it",
+      'you are otto (OPERATOR); schedule nightly belongs to olga: only olga or an ADMIN may change it',
     )
   }
   t.is((await by(tokens[1]).api('POST', `${path}/run`)).status, 403)

@@ -77,7 +77,7 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
   const weak = await server.api('POST', '/api/tokens', { name: 'x', role: 'OPERATOR', admin: true })
   t.is(weak.status, 400)
   t.deepEqual(weak.body.errors, [
-    { field: 'admin', message: "requires the role ADMIN, and this token's is OPERATOR" },
+    { field: 'admin', message: 'requires the role ADMIN; this token has OPERATOR' },
   ])
   await server.restart()
   t.is((await inventory.call('POST', '/api/enrollment-tokens', {})).status, 201)

@@ -3,25 +3,23 @@ import { Mutex } from '../../../core/mutex.ts'
 import { sourceOf } from '../../access/client-address.ts'
 import type { ShortLived } from '../../storage/ports/short-lived.ts'
 
-/** Failures of one username from one address, or /64 of IPv6, before the answer is 429. */
+/** Failed logins of one username from one source (address, or IPv6 /64) before the answer is 429. */
 const failures = { most: 10, life: 5 * 60_000 }
-/** Attempts of one address or /64 under way: a flood from there leaves room for the others (S10). */
+/** Concurrent attempts of one source: a flood from one source leaves room for the others (S10). */
 const sourceLimit = 16
 
-/** What is counted of one username from one source. */
+/** Failure counter of one username from one source. */
 export interface Throttle {
   /**
-   * Counts an attempt as a failure before it is made, until a right password takes that back: guesses sent at once, on several
-   * servers too, must not all pass before the first has failed. `too_many` where there were too many.
+   * Counts the attempt as a failure up front; `forgive` takes that back. Otherwise, guesses sent at once, even to
+   * several servers, would all pass before the first one fails. Rejects with `too_many` past the limit.
    */
   count(): Promise<void>
-  /** The password was right. */
+  /** Resets the counter after a correct password. */
   forgive(): Promise<void>
 }
 
-/** Attempts to guess a password. */
 export class Attempts {
-  /** By key, while an attempt is under way. */
   readonly #mutexes = new Map<string, Mutex>()
   readonly #underWay = new Map<string, number>()
   readonly #shortLived: ShortLived
@@ -30,7 +28,7 @@ export class Attempts {
     this.#shortLived = shortLived
   }
 
-  /** Attempts of one key go one after the other: a user who logs in many times at once counts once at a time. */
+  /** Serializes attempts per key, so that one user's concurrent logins do not count as failures. */
   async oneByOne<T>(
     username: string,
     address: string,

@@ -3,43 +3,42 @@ import type { Outputs, ReadQuery, StoredLine } from '../../storage/ports/outputs
 
 const eventEnd = Buffer.from('\n\n')
 
-/** Stored output as the events of one write. */
 export interface Batch {
-  /** The cursor to go on from. */
+  /** Cursor of the next read. */
   next: number
-  /** Null where nothing fitted the query. */
+  /** Null if no entry matched the query. */
   events: Buffer | null
 }
 
 type Place = Pick<ReadQuery, 'after' | 'hostId' | 'stream'>
 
 const entriesPerRead = 500
-/** Of about 256 KiB each: what the followers of a few tasks are at. */
+/** Batches of about 256 KiB each, enough for the followers of a few tasks. */
 const keptBatches = 32
 
 /**
- * The batches that followers read of late. What many followers of one task get is read and put together once, and held
- * once however many sockets have not taken it yet: what is stored after a cursor never changes.
+ * Caches the batches that followers read recently, so that many followers of one task share one read and one buffer.
+ * Entries never go stale, because what is stored after a cursor never changes.
  */
 export class Batches {
   readonly #outputs: Pick<Outputs, 'readLines'>
   readonly #areSeveral: (taskId: string) => boolean
   readonly #kept = new BoundedMap<string, Promise<Batch>>(keptBatches)
 
-  /** `areSeveral`: whether a task has more than one follower. For one alone nothing is held: it would only be in the way. */
+  /** `areSeveral`: whether a task has more than one follower. Batches of a single follower are not cached. */
   constructor(outputs: Pick<Outputs, 'readLines'>, areSeveral: (taskId: string) => boolean) {
     this.#outputs = outputs
     this.#areSeveral = areSeveral
   }
 
-  /** What follows a place; `next` is `after` when that is the end for now. */
+  /** Reads on from a place; `next` equals `after` at the current end. */
   async after(taskId: string, place: Place, nameOf: (hostId: number) => string): Promise<Batch> {
     if (!this.#areSeveral(taskId)) return this.#read(taskId, place, nameOf)
     const key = `${taskId} ${place.after} ${place.hostId ?? ''} ${place.stream ?? ''}`
     const kept = this.#kept.get(key)
     if (kept) {
       const batch = await kept
-      // A read that found nothing may have begun before there was something.
+      // A read that found nothing may have begun before an entry was appended.
       if (batch.next !== place.after) return batch
     }
     const reading = this.#read(taskId, place, nameOf)
@@ -65,7 +64,7 @@ export class Batches {
   }
 }
 
-/** The event of a stored piece, of the same fields as `entryToApi`; the text is passed on as it is stored. */
+/** Formats a stored entry as an event with the fields of `entryToApi`; the text is passed on as stored. */
 function outputEvent({ id, json }: StoredLine, hostname: string): [Buffer, Buffer, Buffer] {
   const head = `event: output\nid: ${id}\ndata: {"id":${id},"hostname":${JSON.stringify(hostname)},`
   return [Buffer.from(head), json.subarray(1), eventEnd]

@@ -6,15 +6,15 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 
-/** Milliseconds until a hint that was lost is made up for. */
+/** Milliseconds between polls, which make up for lost hints. */
 const lostHint = 2000
-/** Milliseconds between two looks at how far files have come. */
+/** Milliseconds between checks of the progress of file transfers. */
 const carriedEvery = 1000
 
 /**
- * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id);
- * the caller takes the next one when it has got rid of the last, so a slow reader costs nothing but its own time: output
- * waits on disk, changes of one host are folded. Followers at one place share what is read there.
+ * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an
+ * id). The caller takes the next batch once it has sent the last, so a slow reader holds no memory: output stays on
+ * disk, and changes of one host are merged.
  */
 export async function* followLog(
   context: Context,
@@ -64,7 +64,7 @@ export async function* followLog(
       cursor = news.cursor
       if (news.hostIds.length > 0) taskChanged = true
       for (const hostId of news.hostIds) noteHost(hostId)
-      // What is known now is told after the output that was there before it.
+      // Report the current state only after the output that preceded it.
       const reported = new Set(hosts)
       hosts.clear()
       const results = await engine.resultsOf(taskId, reported)
@@ -106,7 +106,7 @@ const hostEvents = (results: readonly TaskResult[]) =>
 const carriedEvent = (hosts: CarriedBytes['hosts']) =>
   hosts.length === 0 ? '' : formatEvent('carried', { hosts } satisfies CarriedBytes)
 
-/** Returns, for one follower of a task, a function that reports hosts whose file has advanced since the last call; of `hostId` alone if given. */
+/** Returns a function that reports hosts whose transfer advanced since its last call; only `hostId` if given. */
 function carriedNews(
   { passed }: Pick<Carried, 'passed'>,
   taskId: string,

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 
 const defaultSize = 500
 
-/** The results of a task; none where their file is damaged: its output can be read all the same. */
+/** Results of a task; empty if their file is damaged, because the output can still be read. */
 export async function resultsOf(context: Context, task: TaskRecord, part?: Part): Promise<TaskResult[]> {
   return context.engine.results(task, part).catch((error: unknown) => {
     if (error instanceof RsmError && error.code === 'gone') return []
@@ -15,7 +15,7 @@ export async function resultsOf(context: Context, task: TaskRecord, part?: Part)
   })
 }
 
-/** Names of hosts of a task, by id: entries are stored without them. */
+/** Hostnames of a task by id: entries are stored without them. */
 export async function hostnamesOf(
   context: Context,
   task: TaskRecord,
@@ -31,17 +31,17 @@ export function entryToApi(entry: StoredEntry, hostname: string): LogEntry {
   return { id, hostId, hostname, stream, sequence, timestamp, ...(phase && { phase }), data }
 }
 
-/** Where a read begins: at `after`, or before the last `tail` entries. */
+/** Cursor where a read begins: `after`, or before the last `tail` entries. */
 export async function startCursor(context: Context, taskId: string, query: LogQuery): Promise<number> {
   if (query.after !== undefined || query.tail === undefined) return query.after ?? 0
   return context.outputs.cursorBeforeLast(taskId, query.tail, query)
 }
 
-/** Reading backwards is for pages only. */
+/** `before` works with pages only. @throws RsmError `invalid`. */
 export function checkBefore({ before, after, tail, follow }: LogQuery): void {
   if (before === undefined || (after === undefined && tail === undefined && follow !== true)) return
-  throw new RsmError('invalid', 'A log is read from one place', {
-    fields: [{ field: 'before', message: 'goes with neither after, tail nor follow' }],
+  throw new RsmError('invalid', 'Conflicting positions in the log', {
+    fields: [{ field: 'before', message: 'cannot be combined with after, tail or follow' }],
   })
 }
 
@@ -53,7 +53,7 @@ async function readPage(context: Context, taskId: string, query: LogQuery) {
   return { ...read, previous: after === 0 ? 0 : after + 1 }
 }
 
-/** A page of a task's log (contract §5); `next` goes back as `after`, `previous` as `before`. */
+/** A page of a task's log (contract §5). Pass `next` back as `after`, `previous` as `before`. */
 export async function readLogs(context: Context, task: TaskRecord, query: LogQuery): Promise<LogPage> {
   const { entries, next, previous } = await readPage(context, task.id, query)
   const hostIds = [...new Set(entries.map(({ hostId }) => hostId))]
@@ -66,7 +66,6 @@ export async function readLogs(context: Context, task: TaskRecord, query: LogQue
   }
 }
 
-/** The bare text of one host, piece by piece. */
 export async function* plainLog(context: Context, task: TaskRecord, query: LogQuery): AsyncGenerator<string> {
   const only = task.hostCount === 1 ? (await context.engine.results(task))[0]?.hostId : undefined
   const hostId = query.hostId ?? only

@@ -9,13 +9,12 @@ import type { ScriptRecord } from '../../storage/records/script.ts'
 import type { Context } from '../context.ts'
 import { speaksFor } from './standing.ts'
 
-/** Schedules that are read together. */
+/** Schedules per read. */
 const atOnce = 50
 
 type Naming = Pick<ScheduleRecord, 'scriptId' | 'options'>
 type Text = Pick<ScriptRecord, 'id' | 'name' | 'type' | 'sha256'>
 
-/** A script of a task. */
 interface Ran {
   scriptId: number | null
   scriptName: string | null
@@ -23,15 +22,13 @@ interface Ran {
   content: string | null
 }
 
-/** The stored scripts of a schedule: its own and those of its gates. */
 function scriptIds({ scriptId, options: { verify, rollback } }: Naming): number[] {
   return [scriptId, verify?.scriptId, rollback?.scriptId].filter((id) => typeof id === 'number')
 }
 
-/** Stands for a script's interpreter and text. */
 const digestOf = ({ type, sha256 }: Pick<Text, 'type' | 'sha256'>): string => `${type} ${sha256}`
 
-/** Digests of the stored scripts of a schedule as they are now, by id; those of `kept` stay. */
+/** Current digests of a schedule's stored scripts, by id; digests in `kept` take precedence. */
 export async function boundScripts(
   reads: Pick<Reads, 'getMany'>,
   record: Naming,
@@ -43,14 +40,14 @@ export async function boundScripts(
   return bound
 }
 
-/** Whether a patch confirms the scripts as they are now: it says so, or gives all secrets again. */
+/** Whether a patch confirms the current scripts: explicitly, or by giving all secrets again. */
 export function confirms(patch: SchedulePatch, names: readonly string[]): boolean {
   if (patch.confirmed === true || patch.stdin) return true
   const { secretParams } = patch
   return names.length > 0 && names.every((name) => typeof secretParams?.[name] === 'string')
 }
 
-/** @throws RsmError `conflict` where another user has changed a script since the secrets were given. */
+/** @throws RsmError `conflict` if another user changed a script since the secrets were given. */
 function demandUnchanged(
   { secretsFor = {}, owner }: ScheduleRecord,
   texts: readonly Text[],
@@ -66,7 +63,7 @@ function demandUnchanged(
   )
 }
 
-/** Before secret params are matched with the patterns of a script, as even a refusal tells about their values. */
+/** Runs before secret params are matched against patterns, because even a refusal reveals something about them. */
 export async function demandUnchangedStored(
   store: Pick<Reads, 'getMany'>,
   record: ScheduleRecord,
@@ -80,7 +77,7 @@ export async function demandUnchangedStored(
   )
 }
 
-/** Of the texts that the task runs, which may be newer than those that were judged before. */
+/** Checks the texts that the task runs, which may be newer than those checked before. */
 export function demandUnchangedTask(
   record: ScheduleRecord,
   task: Ran & {
@@ -112,10 +109,7 @@ export async function boundTo(
   }
 }
 
-/**
- * Binds schedules to the next version of a script. Where another user's version was not confirmed, only a whole text that is
- * given (`isWhole`) replaces it.
- */
+/** Binds schedules to a new version. Over an unconfirmed one of another user, only if the whole text is new. */
 export async function rebind(
   tx: Transaction,
   caller: UserCaller,
@@ -131,7 +125,7 @@ export async function rebind(
   }
 }
 
-/** Binds what older servers have stored to the scripts as they are now. */
+/** Binds schedules of older servers to the current scripts. */
 export async function bindOlder({ store }: Pick<Context, 'store'>): Promise<void> {
   for (let offset = 0; ; offset += atOnce) {
     const { items } = await store.query('schedules', { offset, limit: atOnce })

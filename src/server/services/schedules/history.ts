@@ -4,16 +4,15 @@ import type { Transaction } from '../../storage/ports/store.ts'
 import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 
-/** Entries that are kept of a schedule: the newest. */
+/** Slots kept per schedule; the oldest are removed. */
 const maxSlots = 100
-/** Those that may be over, after a schedule has written several at once. */
+/** Slots removed per write, because a schedule may write several at once. */
 const trimmedAtOnce = 10
 
 export const slotId = (scheduleId: number, plannedAt: string): string => `${scheduleId}/${plannedAt}`
 
 const blank = { by: null, taskId: null, why: null, error: null } as const
 
-/** Of a slot that was run. */
 export function ranSlot(
   { id: scheduleId }: Pick<ScheduleRecord, 'id'>,
   plannedAt: string,
@@ -25,16 +24,15 @@ export function ranSlot(
   return { ...slot, ...blank, outcome, ...end }
 }
 
-/** Of what a user ran by hand; the task's id keeps it apart from a slot of that moment. */
+/** A manual run; the task's id distinguishes it from a slot at the same time. */
 export function ranByHand(scheduleId: number, at: string, by: string, taskId: string): SlotRecord {
   const slot = { scheduleId, plannedAt: at, firstAt: at, count: 1, at }
   return { ...slot, ...blank, id: `${slotId(scheduleId, at)}/${taskId}`, outcome: 'STARTED', by, taskId }
 }
 
-/** Of slots that were skipped together. */
 export function skippedSlot(scheduleId: number, { first, last, count, why }: Skip, at: string): SlotRecord {
   const plannedAt = isoTime(last)
-  // What a jump of the clock has skipped may still run, once the clock is right again.
+  // A slot skipped by a clock jump may still run once the clock is correct again.
   const id = slotId(scheduleId, plannedAt)
   const slot = {
     id: why === 'CLOCK' ? `${id}/CLOCK` : id,
@@ -47,7 +45,7 @@ export function skippedSlot(scheduleId: number, { first, last, count, why }: Ski
   return { ...slot, ...blank, outcome: 'SKIPPED', why }
 }
 
-/** Writes down what became of slots, and lets go of the oldest. */
+/** Stores slots and removes the oldest. */
 export async function putSlots(
   tx: Transaction,
   scheduleId: number,
@@ -60,7 +58,7 @@ export async function putSlots(
   for (const { id } of (await tx.query('slots', past)).items) tx.remove('slots', id)
 }
 
-/** As `putSlots`, and an event of those that were not run: never with a text that may quote a param. */
+/** Like `putSlots`, plus a webhook event for each slot that did not run, without texts that may quote a param. */
 export async function putSlotsWithEvents(
   tx: Transaction,
   { webhookEvents }: Pick<Context, 'webhookEvents'>,
@@ -76,7 +74,6 @@ export async function putSlotsWithEvents(
     }
 }
 
-/** What was written of slots, to the audit log and the metrics. */
 export function publishSlots(
   { facts, clock }: Pick<Context, 'facts' | 'clock'>,
   schedule: ScheduleRecord,
@@ -89,8 +86,8 @@ export function publishSlots(
 }
 
 /**
- * The last slot that ran, before which no other may run again; where the entries that are kept tell of none, the oldest of
- * them is after it. Milliseconds since 1970.
+ * Time of the last slot that ran; no slot before it may run again. If all kept slots were skipped, the oldest of them
+ * counts. Milliseconds since 1970; 0 if there is none.
  */
 export async function lastRanAt(tx: Transaction, scheduleId: number): Promise<number> {
   const { items } = await tx.query('slots', { where: { equals: { scheduleId } }, order: 'desc' })

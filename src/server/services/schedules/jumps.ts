@@ -1,19 +1,19 @@
 import { sinceBoot } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../../disk/clock.ts'
 
-/** Milliseconds by which a clock is set that makes slots due, or puts them off, as if the time had passed. */
+/** Milliseconds; a clock jump of up to this counts as passed time, so that it makes slots due or delays them. */
 const believed = 3600_000
 
-/** A look at the clock of a running server; times in milliseconds since 1970. */
+/** Clock reading of a running server; times in milliseconds since 1970. */
 export interface ClockReading {
   readonly now: number
-  /** Slots up to here were reached by a jump; null: by the passing of time. */
+  /** Slots up to here became due by a clock jump; null if only by the passing of time. */
   readonly jumpedTo: number | null
 }
 
 /**
- * Follows how far a clock is set while this process runs: by CLOCK_BOOTTIME, which nobody sets. What passes between two
- * starts is no jump: what was missed then is judged as missed (contract §14).
+ * Detects clock jumps while this process runs, by comparison with CLOCK_BOOTTIME, which cannot be set. Time between
+ * two starts is no jump: slots in it count as missed (contract §14).
  */
 export function followJumps(clock: Clock) {
   const up = () => clock.sinceBoot?.() ?? sinceBoot()
@@ -31,7 +31,7 @@ export function followJumps(clock: Clock) {
       }
       return { now, jumpedTo }
     },
-    /** It was set back, and what follows on that is not done. */
+    /** Whether the clock was set back and schedules are not rewound yet. */
     isBack: () => isBack,
     doneBack() {
       isBack = false

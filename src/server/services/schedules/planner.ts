@@ -6,12 +6,12 @@ import { bindOlder } from './given-for.ts'
 import { followJumps } from './jumps.ts'
 import { createSlotRunner, type SlotResult } from './slot-runner.ts'
 
-/** Milliseconds: a clock that was set, and a wake-up that was lost, are noticed within this. */
+/** Milliseconds; bounds how late a changed clock or a lost wake-up is noticed. */
 const longestWait = 1000
 const shortestWait = 20
-/** Schedules that are looked at together: their transactions share a commit. */
+/** Schedules evaluated together: their transactions share a commit. */
 const atOnce = 50
-/** What one server does at a time, among the names of tasks. */
+/** Name under which a server claims this work, in the same namespace as task ids. */
 const pass = 'schedules'
 
 interface PlannerDependencies {
@@ -21,10 +21,10 @@ interface PlannerDependencies {
   audit: Pick<AuditLog, 'refusal'>
 }
 
-/** Runs schedules at their slots. Any server of a store may do it; one does at a time, and each slot is run once whatever happens. */
+/** Runs schedules at their slots. Any server of a store may do it, one at a time; each slot runs only once. */
 export interface Planner {
   start(): void
-  /** Resolves when what is under way has ended. */
+  /** Resolves when the current pass has ended. */
   stop(): Promise<void>
 }
 
@@ -35,11 +35,11 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null
   let isStopped = true
-  /** Milliseconds since 1970; null: nothing is due until something changes. */
+  /** Milliseconds since 1970; null: nothing is due until a schedule changes. */
   let nextDue: number | null = 0
-  /** The schedules have changed since they were looked at. */
+  /** Schedules changed since the last pass. */
   let isStale = true
-  /** Whose schedules have to be judged anew; `judgesAll`: everybody's. */
+  /** Owners whose schedules must be checked again; `judgesAll`: those of every owner. */
   const owners = new Set<number>()
   let judgesAll = true
   let isBound = false
@@ -60,7 +60,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     wake()
   })
   store.watch('tokens', (id) => {
-    // Notes of their use come in here, too; only one that is gone takes something along.
+    // Token updates (such as last use) also arrive here; only a deleted token affects its schedules.
     if (id === null) judgesAll = true
     else void noteToken(id)
   })
@@ -72,7 +72,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     wake()
   }
 
-  /** While a restore waits for a person nothing runs; what was due before its end may have run in what was lost. */
+  /** Nothing runs during an unconfirmed restore. Slots before its confirmation may have run, in the lost data. */
   async function restoreNow() {
     if (restore !== null) return restore
     const notes = (await store.query('runs')).items.flatMap((run) => run.restore ?? [])
@@ -114,7 +114,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     jumps.doneBack()
   }
 
-  /** Looks at all that is due. Answers how many of them wait for something else than the time. */
+  /** Evaluates all due schedules. Returns how many wait for something other than time. */
   async function pollDue(restoredAt: number | null): Promise<number> {
     for (let waiting = 0; ; ) {
       isStale = false
@@ -131,7 +131,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
       const results = await Promise.all(
         due.map((record) =>
           runner.poll(record, present).catch((error: unknown): SlotResult => {
-            log.warn({ err: error, schedule: record.name }, 'a schedule could not be looked at; trying again')
+            log.warn({ err: error, schedule: record.name }, 'could not evaluate a schedule; retrying')
             return 'WAITS'
           }),
         ),
@@ -141,7 +141,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   }
 
   async function doPass(): Promise<number> {
-    // Nothing is run that could not be written down.
+    // Run nothing that cannot be recorded.
     if (store.readOnlyReason !== null || audit.refusal !== null) return 1
     if (!isBound) await bindOlder(context)
     isBound = true
@@ -170,7 +170,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
       })
       .catch((error: unknown) => {
         waiting = 1
-        if (!isStopped) log.warn({ err: error }, 'schedules could not be looked at; trying again')
+        if (!isStopped) log.warn({ err: error }, 'could not evaluate schedules; retrying')
       })
       .finally(() => {
         running = null
@@ -182,7 +182,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     if (isStopped || running) return
     clearTimeout(timer)
     const left = nextDue === null ? most : Math.min(most, nextDue - clock.now())
-    // What is due and waits is asked again no more often.
+    // Do not poll waiting schedules any faster.
     timer = setTimeout(tick, left > 0 ? left : waiting > 0 ? most : 0)
   }
 

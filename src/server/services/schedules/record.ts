@@ -15,7 +15,7 @@ import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.
 import type { TaskRecord } from '../../storage/records/task.ts'
 import { patched, patchedMap } from '../merge-patch.ts'
 
-/** What a user says of a schedule. */
+/** Fields of a schedule that a user sets. */
 export type Said = Timing &
   Pick<
     ScheduleRecord,
@@ -34,10 +34,10 @@ export type Said = Timing &
 const optionNames = Object.keys(runOptions) as (keyof typeof runOptions)[]
 const defaults = { overlap: 'SKIP', missed: 'ONCE', missedWithinSeconds: 3600, jitterSeconds: 0 } as const
 
-/** Times as records have them, whatever zone they were given in. */
+/** Converts a time of any zone to UTC, as records store it. */
 const utc = (time: string | null | undefined) => (time ? isoTime(Date.parse(time)) : (time ?? null))
 
-/** `at`: when it is written, from which slots without `from` are counted. */
+/** `at`: the time of writing, from which slots without `from` are counted. */
 export function saidBy(input: ScheduleCreate, at: string): Said {
   const from = utc(input.from)
   const given = optionNames.filter((name) => input[name] !== undefined).map((name) => [name, input[name]])
@@ -65,7 +65,7 @@ const kinds = ['cron', 'everySeconds', 'at'] as const
 const actions = ['scriptId', 'script', 'copy'] as const
 const timings = [...kinds, 'timezone', 'from', 'until', 'jitterSeconds'] as const
 
-/** What is said after a patch. A timing that changes starts anew `at` that time. */
+/** Fields after a patch. A changed timing starts again at `at`. */
 export function saidAfter(previous: ScheduleRecord, patch: SchedulePatch, at: string): Said {
   const isTimed = kinds.some((kind) => patch[kind] !== undefined)
   const acts = actions.some((action) => patch[action] !== undefined)
@@ -110,17 +110,16 @@ function optionsAfter(previous: Said['options'], patch: SchedulePatch): Said['op
   return { ...options, params: patchedMap(patch.params, previous.params ?? {}) }
 }
 
-/** Whether a change of timing starts it anew. */
 export const isRescheduled = (previous: Timing, next: Timing): boolean =>
   !isDeepStrictEqual(pick(previous, ...timings), pick(next, ...timings))
 
-/** Whether it runs something else, elsewhere or in another way: the user who changed it becomes the owner (contract §14). */
+/** Whether a change affects what runs, where or how: then the user who made it becomes the owner (contract §14). */
 export function runsOther(previous: Said, next: Said): boolean {
   const acts = (said: Said) => pick(said, ...actions, 'target', 'options')
   return !isDeepStrictEqual(acts(previous), acts(next))
 }
 
-/** When it is looked at next. */
+/** When the schedule is evaluated next; null if it is disabled, suspended or has no further slot. */
 export function dueAtOf(
   record: Pick<ScheduleRecord, 'id' | 'enabled' | 'suspended' | 'cursor' | 'queued'>,
   slots: Slots,
@@ -130,7 +129,7 @@ export function dueAtOf(
   return slot === null ? null : isoTime(slots.dueAt(record.id, slot))
 }
 
-/** `last`: the task of its last run, where that is still there. */
+/** `last`: the task of its last run, if it still exists. */
 export function scheduleToApi(record: ScheduleRecord, last: TaskRecord | undefined): Schedule {
   const { options, lastRun, enabled, suspended, cursor } = record
   const { params = {}, ...given } = options
@@ -160,7 +159,6 @@ const textlessGate = <G extends GateOption>({ script, ...gate }: G) => ({
   ...(script && { script: textless(script) }),
 })
 
-/** As lists show it. */
 export function withoutTexts({
   params: _params,
   script,

@@ -13,10 +13,10 @@ import { dueAtOf } from './record.ts'
 import { whySuspended } from './standing.ts'
 import { taskOf } from './task-of.ts'
 
-/** What came of a look at a schedule: nothing yet (WAITS), another one was first (CHANGED), or it is done. */
+/** Result of evaluating a schedule: nothing due yet, changed meanwhile by another request, or carried out. */
 export type SlotResult = 'WAITS' | 'CHANGED' | 'DONE'
 
-/** What a look is made in; `restoredAt`: the end of the last restore from a backup. */
+/** Time of an evaluation; `restoredAt`: when the last restore from a backup was confirmed. */
 interface PollTime extends ClockReading {
   readonly restoredAt: number | null
 }
@@ -24,11 +24,10 @@ interface PollTime extends ClockReading {
 type Ran = { taskId: string } | { error: string }
 type Refused = { refused: 'changed' | 'taken' } | { refused: 'suspended'; why: string }
 
-const unreadable = 'this server does not know its time zone: give it another one'
+const unreadable = 'this server does not know its time zone: set another one'
 
 const timeOf = (text: string | null) => (text === null ? null : Date.parse(text))
 
-/** Whether it is still the one that was decided on. */
 const isSame = (one: ScheduleRecord, other: ScheduleRecord | undefined): other is ScheduleRecord =>
   other !== undefined &&
   one.revision === other.revision &&
@@ -36,8 +35,8 @@ const isSame = (one: ScheduleRecord, other: ScheduleRecord | undefined): other i
   one.queued === other.queued
 
 /**
- * Carries out what is due of one schedule: each slot is run or skipped in one transaction with the cursor that says so, so that
- * none is run twice, whatever ends this process, and however many servers look (contract §14).
+ * Carries out the due slots of one schedule. Each slot is run or skipped in one transaction with the cursor, so no
+ * slot runs twice, even after a crash or with several servers (contract §14).
  */
 export function createSlotRunner(context: Context) {
   const { store, clock, facts, webhookEvents } = context
@@ -78,7 +77,6 @@ export function createSlotRunner(context: Context) {
     return written
   }
 
-  /** Writes what was decided, unless the schedule or its standing is another one by now. */
   async function write(
     tx: Transaction,
     schedule: ScheduleRecord,
@@ -90,14 +88,14 @@ export function createSlotRunner(context: Context) {
     const why = await whySuspended(tx, schedule, clock.now())
     if (why !== null) return { refused: 'suspended', why }
     const slot = decision.run === null ? null : slotId(schedule.id, isoTime(decision.run))
-    // A clock that was set back: this one was run when it came first.
+    // The slot already ran before the clock was set back.
     if (slot !== null && (await tx.get('slots', slot)) !== undefined) return { refused: 'taken' }
     tx.put('schedules', after(schedule, decision, ran, at))
     await putSlotsWithEvents(tx, context, schedule, slotsWritten(schedule, decision, ran, at))
     return null
   }
 
-  /** Ends it until somebody takes it over; what was due is skipped. */
+  /** Suspends a schedule until a user takes it over; due slots are skipped. */
   async function suspend(
     schedule: ScheduleRecord,
     decision: Decision | null,
@@ -130,12 +128,12 @@ export function createSlotRunner(context: Context) {
     return 'DONE'
   }
 
-  /** What the slot runs, or why nothing can be made of it; throws what waiting may mend. */
+  /** Builds the task of a slot, or the error that fails it. Rejects with errors that a retry may fix. */
   async function prepared(schedule: ScheduleRecord): Promise<NewTask | { error: string }> {
     try {
       const task = await taskOf(context, schedule)
       await demandRunningRoom(context, schedule.owner, task).catch((cause: Error) => {
-        // Tasks of others must not fail a slot: it waits for room.
+        // Other tasks must not fail a slot: it waits for room.
         throw new RsmError('unavailable', cause.message, { cause, retryAfter: 30 })
       })
       return task
@@ -155,7 +153,7 @@ export function createSlotRunner(context: Context) {
     if (slot === null || task === null || 'error' in task)
       refused = await store.transact((tx) => write(tx, schedule, decision, ran, at))
     else {
-      // By the name that the owner has now, by which tasks are found.
+      // Use the owner's current name, because tasks are searched by it.
       const user = await store.get('users', schedule.ownerId)
       const owner = { id: schedule.ownerId, username: user?.username ?? schedule.owner }
       const origin = { schedule, plannedAt: slot }
@@ -173,7 +171,7 @@ export function createSlotRunner(context: Context) {
   }
 
   return {
-    /** Looks at a schedule that is due. Rejects with what waiting may mend; nothing is written then. */
+    /** Evaluates a due schedule. Rejects, without writing, with errors that a retry may fix. */
     async poll(schedule: ScheduleRecord, present: PollTime): Promise<SlotResult> {
       const slots = slotsIfKnown(schedule)
       if (slots === null) return suspend(schedule, null, unreadable)
@@ -183,13 +181,13 @@ export function createSlotRunner(context: Context) {
       if (!hasNews && isoTime(decision.cursor) === schedule.cursor && dueAt === schedule.dueAt) return 'WAITS'
       return carryOut(schedule, decision)
     },
-    /** Suspends it where its owner or its token has lost the right to it since. */
+    /** Suspends a schedule if its owner or token lost the necessary rights. */
     async judge(schedule: ScheduleRecord): Promise<void> {
       if (schedule.suspended !== null) return
       const why = await whySuspended(store, schedule, clock.now())
       if (why !== null) await suspend(schedule, null, why)
     },
-    /** After the clock was set back to `now`: what has not run comes again. */
+    /** After the clock was set back to `now`: slots that have not run become due again. */
     async rewind({ id }: ScheduleRecord, now: number): Promise<void> {
       await store.transact(async (tx) => {
         const schedule = await tx.get('schedules', id)

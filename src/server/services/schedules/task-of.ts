@@ -21,7 +21,7 @@ export function sealSecrets({ keys }: Pick<Context, 'keys'>, scheduleId: number,
   return { secretParams: sealed, secretParamNames: names }
 }
 
-/** @throws RsmError `gone` where the server has another key than the one that sealed them. */
+/** @throws RsmError `gone` if they were sealed with another key. */
 export function openSecrets(
   { keys }: Pick<Context, 'keys'>,
   { id, secretParams }: Pick<ScheduleRecord, 'id' | 'secretParams'>,
@@ -30,12 +30,11 @@ export function openSecrets(
   try {
     return JSON.parse(keys.open(secretParams, sealedFor(id))) as Secrets
   } catch (cause) {
-    const message = 'its secret params were sealed with another key, and have to be given again'
+    const message = 'its secret params were sealed with another key, so they must be given again'
     throw new RsmError('gone', message, { cause })
   }
 }
 
-/** What runs: the stored script as it is now, or the schedule's own. */
 async function scriptOf(
   context: Context,
   { scriptId, script }: Pick<ScheduleRecord, 'scriptId' | 'script'>,
@@ -53,7 +52,7 @@ function optionsOf(
 
 type Ordered = Pick<ScheduleRecord, 'scriptId' | 'script' | 'copy' | 'target'>
 
-/** What a schedule of this owner runs, and how, without the hosts. Throws `invalid` with all that is wrong with it. */
+/** The task of a schedule, without its hosts. Rejects with `invalid`, listing all faults. */
 export async function checkedOrder(
   context: Context,
   ordered: Ordered,
@@ -70,25 +69,22 @@ export async function checkedOrder(
   return checkedCopy(context, { ...given, copy, target }, ownerId)
 }
 
-/**
- * The task that a schedule starts now. Throws `invalid` where the script, the file or the hosts are no longer what it names, and
- * `conflict` where its secrets were given for another text.
- */
+/** The task that a schedule starts now. Errors: `invalid`, or `conflict` if a script with secrets changed. */
 export async function taskOf(context: Context, record: ScheduleRecord): Promise<NewTask> {
   await demandUnchangedStored(context.store, record)
   const checked = await checkedOrder(context, record, optionsOf(context, record), record.ownerId)
   demandUnchangedTask(record, checked)
-  // A slot comes once, perhaps just after a start of the server: no host is left out that is about to link.
+  // A slot may come just after a server start, so include hosts that have yet to link.
   return { ...checked, ...(await hostsOf(context, record.target, 'target', true)) }
 }
 
-/** The file that a schedule names, and keeps, with the field that names it; null where it names none. */
+/** The file that a schedule refers to and keeps, with the field that names it; null without a file. */
 function fileOf({ copy, options }: Pick<ScheduleRecord, 'copy' | 'options'>) {
   if (copy !== null) return { fileId: copy.fileId, field: 'copy.fileId' }
   return options.stdin ? { fileId: options.stdin.fileId, field: 'stdin.fileId' } : null
 }
 
-/** Keeps the file of a schedule that is being written. Errors: `invalid` where its owner has no such file. */
+/** Keeps the file of a schedule that is being written. Errors: `invalid` if its owner has no such file. */
 export async function demandFileOf(tx: Transaction, record: ScheduleRecord): Promise<void> {
   const file = fileOf(record)
   if (file) await demandFile(tx, file.fileId, record.ownerId, file.field)

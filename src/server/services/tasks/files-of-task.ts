@@ -8,13 +8,13 @@ import { hostsOf } from '../targets.ts'
 import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
-/** Bytes of a text that differences are shown of (contract §13). */
+/** Largest file in bytes for which differences are shown (contract §13). */
 const longestDiffed = 1024 * 1024
 
-/** Of a new file that is secret, and whose source has no mode: agents would make it 0644. */
+/** Mode of a new secret file whose source has no mode: the agent's default is 0644. */
 const secretMode = '0600'
 
-/** What is for scripts: somebody who gives it expects it to do something. */
+/** Script-only options: reject them rather than ignore them. */
 const forScripts = ['params', 'secretParams', 'workDir', 'limits', 'stdin', 'verify', 'rollback'] as const
 
 function pathFaults(field: string, path: string, kind: 'FILE' | 'TREE'): FieldFault[] {
@@ -26,12 +26,12 @@ function sharedFaults(input: TaskCreate, what: string): FieldFault[] {
   return [
     ...forScripts
       .filter((field) => input[field] !== undefined)
-      .map((field) => ({ field, message: `is for scripts: ${what} takes none` })),
+      .map((field) => ({ field, message: `is for scripts only, not for ${what}` })),
     ...batchFaults(input),
   ]
 }
 
-/** The file that a task is to have, as its record holds it. Errors: `invalid`, naming `field`. */
+/** The file of a task, as its record holds it. Errors: `invalid`, naming `field`. */
 export async function fileOf(
   { store }: Pick<Context, 'store'>,
   fileId: string,
@@ -41,7 +41,7 @@ export async function fileOf(
   return wholeFile(await store.get('files', fileId), userId, field)
 }
 
-/** The script's stdin, where it is to have one; a bound on its rate needs one. Errors: `invalid`. */
+/** The script's stdin, if any; `limitRate` requires one. Errors: `invalid`. */
 export async function stdinOf(
   context: Pick<Context, 'store'>,
   { stdin, limitRate }: ExecutionOptions,
@@ -49,7 +49,7 @@ export async function stdinOf(
 ): Promise<Pick<NewTask, 'stdin' | 'fileName' | 'hasSecretFile' | 'limitRate'>> {
   if (stdin === undefined) {
     if (limitRate === undefined) return {}
-    throw invalid([{ field: 'limitRate', message: 'is for files, and no "stdin" is given: leave it out' }])
+    throw invalid([{ field: 'limitRate', message: 'limits files, and there is no "stdin": leave it out' }])
   }
   const { order, name, isSecret } = await fileOf(context, stdin.fileId, userId, 'stdin.fileId')
   return { stdin: order, fileName: name, ...(isSecret && { hasSecretFile: true }), limitRate }
@@ -57,7 +57,7 @@ export async function stdinOf(
 
 type CopyCreate = TaskCreate & { copy: NonNullable<TaskCreate['copy']> }
 
-/** What copies a file, and how, without the hosts. Errors: `invalid` with all that is wrong with it. */
+/** The task that copies a file, without its hosts. Errors: `invalid`, listing all faults. */
 export async function checkedCopy(
   context: Pick<Context, 'store'>,
   input: CopyCreate,
@@ -67,16 +67,16 @@ export async function checkedCopy(
   const { path, kind, check } = how
   const faults = [...sharedFaults(input, 'a copy'), ...pathFaults('copy.path', path, kind)]
   if (kind === 'TREE' && check === 'DIFF')
-    faults.push({ field: 'copy.check', message: 'DIFF is of one file: give CHANGED for a TREE' })
+    faults.push({ field: 'copy.check', message: 'DIFF is for single files: use CHANGED for a TREE' })
   if (faults.length > 0) throw invalid(faults)
   const { order, name, isSecret } = await fileOf(context, fileId, userId, 'copy.fileId')
   if (check === 'DIFF' && isSecret)
-    throw invalid([{ field: 'copy.check', message: 'DIFF would show what is secret: give CHANGED' }])
+    throw invalid([{ field: 'copy.check', message: 'DIFF would show a secret file: use CHANGED' }])
   if (check === 'DIFF' && order.size > longestDiffed)
     throw invalid([
       {
         field: 'copy.check',
-        message: `DIFF is of text up to ${longestDiffed} bytes, and the file has ${order.size}`,
+        message: `DIFF is for text up to ${longestDiffed} bytes; the file has ${order.size}`,
       },
     ])
   return {
@@ -92,13 +92,12 @@ export async function checkedCopy(
   }
 }
 
-/** The task that copies a file to hosts. Errors: `invalid` as `checkedCopy`, or with what is wrong with the target. */
+/** The task that copies a file to hosts. Errors: `invalid`, also for the target. */
 export async function newCopy(context: Context, input: CopyCreate, userId: number): Promise<NewTask> {
   const checked = await checkedCopy(context, input, userId)
   return { ...checked, ...(await hostsOf(context, input.target, 'target')) }
 }
 
-/** The task that fetches a file from hosts. Errors: `invalid`. */
 export async function newFetch(
   context: Context,
   input: TaskCreate & { fetch: NonNullable<TaskCreate['fetch']> },

@@ -9,10 +9,10 @@ import { hostsOf } from '../targets.ts'
 import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
-/** Seconds for one host: an executable of 120 MB over a slow line, and the link. */
+/** Seconds for one host: time to send 120 MB over a slow line and to link. */
 const defaultTimeout = 900
 
-/** Options of scripts, which an installation has no use for: somebody relies on them. */
+/** Script-only options: reject them rather than ignore them. */
 const ofScripts = [
   'params',
   'secretParams',
@@ -27,13 +27,12 @@ const ofScripts = [
   'limitRate',
 ] as const
 
-/** An agent outlasts the token that ordered it. @throws RsmError `forbidden`. */
+/** Requires `lasting` rights, because the agent outlives the caller's token. @throws RsmError `forbidden`. */
 export function demandInstall(caller: UserCaller): void {
   demand(caller, 'administer')
   demandLasting(caller)
 }
 
-/** `field` is where the order stands in the body, with its dot. */
 function orderOf(context: Context, install: Install, field: string): InstallOrder {
   const { sudo = false, forgetCredentials = false } = install
   const { url, fingerprint } = checkedAddress(install, field)
@@ -42,8 +41,7 @@ function orderOf(context: Context, install: Install, field: string): InstallOrde
     throw invalid([
       {
         field: `${field}url`,
-        message:
-          'must be given: the URL by which hosts reach this server, which was started without --public-url',
+        message: 'is required, because this server has no --public-url: the URL by which hosts reach it',
       },
     ])
   return { sudo, forgetCredentials, url: known, fingerprint: fingerprint ?? null }
@@ -51,20 +49,19 @@ function orderOf(context: Context, install: Install, field: string): InstallOrde
 
 interface Asked {
   readonly install: Install
-  /** Where it stands in the body, with a dot: `install.`. */
+  /** Path in the body, with its trailing dot: `install.`. */
   readonly field: string
   readonly target: Target
   readonly options: ExecutionOptions
 }
 
-/** The task that installs the agent on the hosts of a target. Errors: `invalid`. */
 export async function installTask(
   context: Context,
   { install, field, target, options }: Asked,
 ): Promise<NewTask> {
   const faults: FieldFault[] = ofScripts
     .filter((name) => options[name] !== undefined)
-    .map((name) => ({ field: name, message: 'is for scripts, and this installs the agent: leave it out' }))
+    .map((name) => ({ field: name, message: 'is for scripts only: leave it out' }))
   faults.push(...batchFaults(options))
   if (faults.length > 0) throw invalid(faults)
   const order = orderOf(context, install, field)

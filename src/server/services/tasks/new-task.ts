@@ -9,7 +9,7 @@ import { hostsOf } from '../targets.ts'
 import { askedGates, declaredOf, type ScriptToRun } from './scripts-of-task.ts'
 import type { NewTask } from './start-task.ts'
 
-/** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
+/** Rejects options without effect, because a user who relies on one would run on the whole fleet at once. */
 export function batchFaults({
   strategy = 'PARALLEL',
   batchSize,
@@ -19,25 +19,24 @@ export function batchFaults({
   if (batchSize !== undefined && strategy !== 'ROLLING')
     faults.push({
       field: 'batchSize',
-      message: `is for ROLLING, not ${strategy}: give "strategy": "ROLLING" with it`,
+      message: `is for ROLLING, not ${strategy}: add "strategy": "ROLLING"`,
     })
   if (pauseSeconds > 0 && strategy === 'PARALLEL')
     faults.push({
       field: 'pauseSeconds',
-      message:
-        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+      message: 'is between batches, and PARALLEL has only one: use "strategy": "ROLLING" or "SEQUENTIAL"',
     })
   return faults
 }
 
-/** What a request asks for: on which hosts, where a fault of that is shown, and how. */
+/** Target and options of a request; `targetField` is named in faults of the target. */
 interface Asked {
   target: Target
   targetField: string
   options: ExecutionOptions
 }
 
-/** What runs, and how, without the hosts. Throws `invalid` with all that is wrong with the script and the options. */
+/** The task without its hosts. Rejects with `invalid`, listing all faults of script and options. */
 export async function checkedRun(
   context: Context,
   script: ScriptToRun | FieldFault,
@@ -63,7 +62,7 @@ export async function checkedRun(
   return { ...toRun, ...timeout, gates: asked.gates, retryOf: null, options: given }
 }
 
-/** The task that a request asks for. Throws `invalid` as `checkedRun`, or with what is wrong with the target. */
+/** The task of a request. Rejects with `invalid` like `checkedRun`, also for the target. */
 export async function newTask(
   context: Context,
   script: ScriptToRun | FieldFault,

@@ -1,28 +1,27 @@
 import type { ShortLived } from '../../storage/ports/short-lived.ts'
 
-/** Milliseconds for which the other servers of the store take a reader for one, and between two notes of it. */
+/** Milliseconds for which the other servers count a noted reader, and between two notes. */
 const noted = 60_000
 const noteEvery = 20_000
 
-/** Tasks whose log is being followed or streamed just now: those are not removed under their readers (contract §4). */
+/** Tasks whose log is being followed or streamed; they are not removed under their readers (contract §4). */
 export interface ReadersOfTasks {
-  /** At this server. */
+  /** Whether this server has a reader. */
   has(taskId: string): boolean
-  /** By more than one. */
+  /** Whether this server has more than one reader. */
   areSeveral(taskId: string): boolean
-  /** Whether another server of the store has one. */
   isReadElsewhere(taskId: string): Promise<boolean>
-  /** Answers what ends the reading. */
+  /** Adds a reader; returns a function that removes it. */
   enter(taskId: string): () => void
 }
 
-/** `shared`: where the servers of one store note what they read; null where there is one server. */
+/** `shared`: where the servers of one store note their readers; null with a single server. */
 export function createReadersOfTasks(
   shared: Pick<ShortLived, 'put' | 'wait' | 'forget'> | null,
 ): ReadersOfTasks {
   const counts = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  // From a store that can't be reached nobody removes anything either.
+  // Ignore errors: while the store is unreachable, no server removes tasks either.
   const note = (taskId: string) => void shared?.put('reader', taskId, {}, noted).catch(() => undefined)
   const noteAll = () => {
     for (const taskId of counts.keys()) note(taskId)

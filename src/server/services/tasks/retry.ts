@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { secretFaults } from './scripts-of-task.ts'
 import type { NewTask } from './start-task.ts'
 
-/** The options that a task ran with; secret params are not kept, so they come anew. */
+/** Options of a retry: those of the task. Secret params are not kept, so the request gives them again. */
 function optionsOf(task: TaskRecord, params: TaskRecord['params'], input: TaskRetry): ExecutionOptions {
   const { strategy, pauseSeconds, maxOutputBytes } = task
   const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs, limits } = task
@@ -28,7 +28,7 @@ function optionsOf(task: TaskRecord, params: TaskRecord['params'], input: TaskRe
   }
 }
 
-/** What followed on its script, to be run again; null where a text of it is gone. */
+/** Gates to run again with their texts; null if a text is missing. */
 function withTexts(
   { script, verify, rollback }: TaskGates,
   texts: TaskRemains['gates'] = { verify: null, rollback: null },
@@ -41,7 +41,7 @@ function withTexts(
   }
 }
 
-/** A retry needs the values of exactly those secret params that the task had: they are not kept after its end. */
+/** Requires values for exactly the secret params of the task, because they are not kept after its end. */
 function checkSecrets(task: TaskRecord, params: TaskRecord['params'], input: TaskRetry): void {
   const names = task.secretParamNames ?? []
   const given = input.secretParams ?? {}
@@ -52,7 +52,7 @@ function checkSecrets(task: TaskRecord, params: TaskRecord['params'], input: Tas
       .filter((name) => !Object.hasOwn(given, name))
       .map((name) => ({
         field: `secretParams.${name}`,
-        message: 'has to be given again: values of secret params are not kept after the end of a task',
+        message: 'must be given again: secret params are not kept after the end of a task',
       })),
     ...Object.keys(given)
       .filter((name) => !names.includes(name))
@@ -64,7 +64,7 @@ function checkSecrets(task: TaskRecord, params: TaskRecord['params'], input: Tas
   if (faults.length > 0) throw invalid(faults)
 }
 
-/** The task that takes up again what did not succeed; `conflict` where there is nothing to take up. */
+/** The task that retries unsuccessful hosts. Errors: `conflict` if there are none, `gone`, `invalid`. */
 export async function retryOf(context: Context, task: TaskRecord, input: TaskRetry): Promise<NewTask> {
   if (task.status === 'RUNNING')
     throw new RsmError('conflict', `Task ${task.id} still runs; wait for its end, or cancel it first`)
@@ -75,10 +75,7 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const hosts = await context.store.getMany('hosts', unsuccessfulIds)
   const hostIds = hosts.flatMap((host) => host?.id ?? [])
   if (hostIds.length === 0)
-    throw new RsmError(
-      'conflict',
-      `None of the hosts on which task ${task.id} did not succeed exists any more`,
-    )
+    throw new RsmError('conflict', `The hosts on which task ${task.id} did not succeed no longer exist`)
   const { script: content, gates: texts } = await context.engine.texts(task)
   const params = await context.engine.params(task)
   checkSecrets(task, params, input)
@@ -94,7 +91,7 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} cannot be retried`)
   const gates = task.gates && withTexts(task.gates, texts)
   if (content === '' || gates === null)
-    throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
+    throw new RsmError('gone', `The script of task ${task.id} is missing from the server's disk`)
   const faults =
     scriptId === null ? [] : await secretFaults(scriptName ?? 'the script', content, input.secretParams ?? {})
   if (faults.length > 0) throw invalid(faults)

@@ -10,12 +10,12 @@ import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
 
-/** Older servers run this in place of the script, because they would leave out its gates. */
+/** Older servers run this instead of the script, because they would ignore its gates. */
 export const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
 exit 126`
 
 export interface ScriptToRun {
-  /** Of the request: where a fault of its text is shown. */
+  /** Field of the request in which faults of the text are reported. */
   field: string
   scriptId: number | null
   scriptVersion: number | null
@@ -25,7 +25,6 @@ export interface ScriptToRun {
   timeout: number | null
 }
 
-/** A stored script, for a request that names it in `field`. */
 export async function storedScript(
   { store }: Pick<Context, 'store'>,
   scriptId: number,
@@ -37,7 +36,6 @@ export async function storedScript(
   return { field, scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
 }
 
-/** A script that a request brings along, in `field`. */
 export function adHocScript(
   { type = 'BASH', content, timeout, name }: NonNullable<TaskCreate['script']>,
   field: string,
@@ -56,8 +54,8 @@ export function adHocScript(
 type Declaring = Pick<ScriptToRun, 'scriptId' | 'scriptName' | 'content'>
 
 /**
- * What is given to stored scripts beside what they declare, and the params that all of them get: defaults filled in, of a name
- * that several declare the first one's (contract §4, §15). A param that none of them declares is unknown.
+ * Checks params against the declarations of the stored scripts, and fills in defaults. If several scripts declare a
+ * name, the first default counts (contract §4, §15). A param that no script declares is unknown.
  */
 export async function declaredOf(
   script: Declaring,
@@ -84,8 +82,8 @@ export async function declaredOf(
 }
 
 /**
- * Faults of the values that a retry gives again. The params are those that the task ran with: they cannot be changed, and an
- * older server may have accepted undeclared ones, so they are not judged again.
+ * Checks the secret values of a retry. Its other params are not checked again: they cannot change, and an older
+ * server may have accepted undeclared ones.
  */
 export async function secretFaults(
   script: string,
@@ -100,7 +98,6 @@ export async function secretFaults(
   return declaredFaults(script, given, secrets, { ...found, unknown: [] })
 }
 
-/** The gates that a request asks for, with all their faults. */
 export async function askedGates(
   context: Context,
   { verify, rollback }: ExecutionOptions,

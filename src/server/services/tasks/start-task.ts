@@ -14,45 +14,38 @@ import type { Context } from '../context.ts'
 import { demandRunningRoom } from '../text-quota.ts'
 import { forOlderServers } from './scripts-of-task.ts'
 
-/** What a user means by the same request, for 24 h (contract §4). */
+/** Milliseconds for which an idempotency key is kept: 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000
 const defaultMaxOutput = 64 * 1024 * 1024
 const defaultBatchSize = '25%'
 
-/** A task that is validated and resolved: what runs, where, how. */
 export interface NewTask {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
   type: TaskType
-  /** Empty where no script runs. */
+  /** Empty if no script runs. */
   content: string
-  /** Of type INSTALL. */
   install?: InstallOrder
   timeout: number
-  /** Neither the request nor the script named a timeout. */
+  /** Neither the request nor the script set a timeout. */
   hasDefaultTimeout?: boolean | undefined
   clusterId: number | null
   hostIds: readonly number[]
   retryOf: string | null
-  /** What follows on its script. */
   gates?: TaskGates | undefined
-  /** Of type UPGRADE. */
   upgrade?: UpgradeOrder | undefined
-  /** Of type COPY. */
   copy?: CopyOrder | undefined
-  /** Of type FETCH. */
   fetch?: TaskRecord['fetch'] | undefined
-  /** Of scripts. */
   stdin?: FileOfTask | undefined
-  /** Of the file of `copy` or `stdin`. */
+  /** Name of the file of `copy` or `stdin`. */
   fileName?: string | null | undefined
   hasSecretFile?: true | undefined
   limitRate?: number | undefined
   options: ExecutionOptions
 }
 
-/** What stands for a task without a name of its own. */
+/** Stands in for the name of a task without a script name. */
 function firstLineOf({ install, upgrade, copy, fetch, content }: NewTask): string | null {
   if (copy) return `copy to ${copy.path}`
   if (fetch) return `fetch ${fetch.path}`
@@ -60,17 +53,16 @@ function firstLineOf({ install, upgrade, copy, fetch, content }: NewTask): strin
   return upgrade ? `upgrade to ${upgrade.version}` : firstLine(content)
 }
 
-/** A request that is to run once, however often it is sent (contract §4). */
+/** Key of a request that runs once, however often it is sent (contract §4). */
 export interface Idempotency {
   userId: number
   key: string
   body: unknown
 }
 
-/** Whose the task is. */
 type Creator = Pick<UserCaller, 'id' | 'username'>
 
-/** Of which schedule a task is, and for which slot: null where a user said `run`. */
+/** Schedule and slot of a task; the slot is null for a manual run. */
 interface Origin {
   schedule: Pick<ScheduleRecord, 'id' | 'ownerId'>
   plannedAt: string | null
@@ -144,7 +136,7 @@ function filesOf({ copy, fetch, stdin, fileName, hasSecretFile, limitRate }: New
   }
 }
 
-/** Keeps the file of a task that is being written. Errors: `invalid`, `conflict` of a retry. */
+/** Keeps the file of a task that is being written. Errors: `invalid`, or `conflict` for a retry. */
 async function demandFileOf(
   tx: Transaction,
   { copy, stdin, retryOf }: NewTask,
@@ -157,7 +149,7 @@ async function demandFileOf(
   if (!(await keptFile(tx, fileId)))
     throw new RsmError(
       'conflict',
-      `The file of task ${retryOf} is gone: a secret one goes with the end of its task`,
+      `The file of task ${retryOf} is gone: secret files are deleted when their task ends`,
       {
         hint: 'upload it and copy it again',
       },
@@ -197,14 +189,14 @@ async function executionRecords(
   }))
 }
 
-/** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
+/** Stores tasks, which starts them; the same idempotency key returns the first task. */
 export function createStart(context: Context) {
   const { store, engine, keys, agreed, clock } = context
 
   const recordId = ({ userId, key }: Idempotency) => `${userId}/${key}`
   const hashOf = ({ body }: Idempotency) => keys.digest(JSON.stringify(body))
 
-  /** The task of an earlier request with this key, or null; with another body it is a `conflict`. */
+  /** Task id of an earlier request with this key, or null. @throws RsmError `conflict` if the body differs. */
   async function firstTask(
     reads: Pick<Transaction, 'get'>,
     idempotency: Idempotency,
@@ -212,7 +204,7 @@ export function createStart(context: Context) {
     const known = await reads.get('idempotency', recordId(idempotency))
     if (!known || agreed.age()(Date.parse(known.createdAt)) >= idempotencyLife) return null
     if (known.bodyHash !== hashOf(idempotency))
-      throw new RsmError('conflict', 'This Idempotency-Key was used for another request; take a new one')
+      throw new RsmError('conflict', 'This Idempotency-Key was used for another request; use a new one')
     return known.taskId
   }
 
@@ -222,13 +214,13 @@ export function createStart(context: Context) {
     return first
   }
 
-  /** What an earlier request with this key started, whatever has become of its hosts since. */
+  /** The task that an earlier request with this key started, even if its hosts were removed; null if none. */
   async function replay(idempotency: Idempotency): Promise<TaskRecord | null> {
     const earlier = await firstTask(store, idempotency)
     return earlier === null ? null : recordOf(earlier)
   }
 
-  /** `replayed`: the same request was on its way twice, and the other one has started it. */
+  /** `replayed`: a concurrent identical request started the task. */
   async function start(
     caller: UserCaller,
     task: NewTask,
@@ -253,7 +245,7 @@ export function createStart(context: Context) {
     return { record, replayed: false }
   }
 
-  /** A task of a schedule, in one transaction with what `also` writes; as Executions.create. */
+  /** Starts a task of a schedule in one transaction with the writes of `also`; returns like `Executions.create`. */
   async function startPlanned<T>(
     creator: Creator,
     task: NewTask,

@@ -9,7 +9,7 @@ import { hostsOf } from '../targets.ts'
 import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
-/** What is for scripts: somebody who gives it expects it to do something. */
+/** Script-only options: reject them rather than ignore them. */
 const forScripts = [
   'params',
   'secretParams',
@@ -24,7 +24,7 @@ const forScripts = [
 
 const isNewer = (one: string, other: string) => compareVersions(one, other)?.isNewer === true
 
-/** The order to become a version of which this server holds signed builds: the one that is asked for, else the newest. */
+/** The order to upgrade to a version with signed builds on this server: the requested one, else the newest. */
 function orderOf(
   builds: readonly SignedBuild[],
   { version: wanted, allowDowngrade }: NonNullable<TaskCreate['upgrade']>,
@@ -51,14 +51,14 @@ function orderOf(
   }
 }
 
-/** The task that upgrades agents. Throws `invalid` with all that is wrong with it. */
+/** The task that upgrades agents. Rejects with `invalid`, listing all faults. */
 export async function newUpgrade(context: Context, input: TaskCreate): Promise<NewTask> {
   const { upgrade = {}, target, scriptId: _, script: _script, ...options } = input
   const order = orderOf(await context.handedOut.releases.signed(), upgrade)
   const faults = [
     ...forScripts
       .filter((field) => options[field] !== undefined)
-      .map((field) => ({ field, message: 'is for scripts: an upgrade takes none' })),
+      .map((field) => ({ field, message: 'is for scripts only, not for an upgrade' })),
     ...batchFaults(options),
     ...('field' in order ? [order] : []),
   ]
