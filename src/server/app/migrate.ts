@@ -68,7 +68,7 @@ async function compare(sums: Sums, copy: Reader, onProgress: OnProgress): Promis
   const found = differing(sums, await sumsOf(copy, (kind, sum) => onProgress('compared', kind, sum)))
   if (found.length === 0) return
   throw new RsmError('internal', `the copy differs from the original: ${found.join(', ')}`, {
-    hint: 'the old store is unchanged: start the server with it, and report this to the makers of rsm',
+    hint: 'the old store is unchanged: start the server with it, and report this as a bug in rsm',
   })
 }
 

@@ -27,7 +27,7 @@ function selectedBy({ hostIds, clusterId, selector, ...named }: Target, field: s
   const { hosts, clusters, tags, all = false } = named
   if (given !== 1 || (isNamed && !all && !hosts && !clusters && !tags)) {
     const message =
-      'give hosts, clusters, tags or all, or in their place exactly one of selector, hostIds and clusterId'
+      'give hosts, clusters, tags or all, or exactly one of selector, hostIds and clusterId instead'
     throw invalid([{ field: field || 'target', message }])
   }
   if (isNamed) return { selector: parseTarget(named, field), field }

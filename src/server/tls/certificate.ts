@@ -37,7 +37,7 @@ function parseCertificate(pem: string, path: string): X509Certificate {
   const [fault] = faults
   throw new RsmError(
     'usage',
-    `${path} (--tls-cert) ${fault === undefined ? 'holds no PEM certificate' : `is not whole: ${fault}`}`,
+    `${path} (--tls-cert) ${fault === undefined ? 'contains no PEM certificate' : `is invalid: ${fault}`}`,
     { hint: 'give the full chain in PEM, the certificate of the server first' },
   )
 }
@@ -51,10 +51,10 @@ function parseKey(pem: string, path: string): KeyObject {
       'usage',
       locked
         ? `the key in ${path} (--tls-key) has a passphrase`
-        : `${path} (--tls-key) holds no PEM private key`,
+        : `${path} (--tls-key) contains no PEM private key`,
       {
         hint: locked
-          ? 'take it off (openssl pkey -in OLD -out NEW) and keep the file readable to the server alone'
+          ? 'remove it (openssl pkey -in OLD -out NEW) and keep the file readable to the server alone'
           : 'give the private key of the certificate in PEM',
         cause: error,
       },

@@ -86,12 +86,9 @@ test('what is wrong with --tls-cert and --tls-key is one sentence that names the
       /cannot read \/nonexistent \(--tls-cert\): there is no such file/,
     ],
     [{ ...good, keyFile: '/' }, /cannot read \/ \(--tls-key\): it is a directory/],
-    [{ ...good, certFile: text }, /text \(--tls-cert\) holds no PEM certificate/],
-    [
-      { ...good, certFile: chain },
-      /chain \(--tls-cert\) is not whole: certificate 2 \(line \d+\) is damaged/,
-    ],
-    [{ ...good, keyFile: text }, /text \(--tls-key\) holds no PEM private key/],
+    [{ ...good, certFile: text }, /text \(--tls-cert\) contains no PEM certificate/],
+    [{ ...good, certFile: chain }, /chain \(--tls-cert\) is invalid: certificate 2 \(line \d+\) is damaged/],
+    [{ ...good, keyFile: text }, /text \(--tls-key\) contains no PEM private key/],
     [{ ...good, keyFile: other.keyFile }, /tls\.key does not belong to the certificate in .*tls\.crt/],
   ]
   for (const [options, message] of cases) {

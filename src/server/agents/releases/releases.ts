@@ -204,7 +204,7 @@ export async function openReleases(
         'not_found',
         names.length === 0
           ? 'This server has no builds to hand out; add one on its machine: rsm server releases add FILE'
-          : `no such file: ${file}; there are: ${[...names, sumsFile].join(', ')}`,
+          : `no such file: ${file}; available: ${[...names, sumsFile].join(', ')}`,
       )
     },
     async sums() {
@@ -241,7 +241,7 @@ export async function openReleases(
       const found = added.get(name)
       if (!found) {
         const names = [...added.keys()].join(', ')
-        throw new RsmError('not_found', `no release ${name} was added${names && `; there are: ${names}`}`)
+        throw new RsmError('not_found', `no release ${name} was added${names && `; added: ${names}`}`)
       }
       const release = await toApi(found)
       await drop(name)

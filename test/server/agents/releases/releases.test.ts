@@ -51,7 +51,7 @@ test('/install.sh and /dl need no token, say which executables there are, and se
   t.is(sums, `${sha256(elf(183))}  rsm-linux-arm64\n${sha256(bytes)}  rsm-linux-x64\n`)
   const other = await get('/dl/rsm-linux-riscv64')
   t.is(other.status, 404)
-  t.regex(await other.text(), /there are: rsm-linux-arm64, rsm-linux-x64, SHA256SUMS/)
+  t.regex(await other.text(), /available: rsm-linux-arm64, rsm-linux-x64, SHA256SUMS/)
   await server.restart()
   t.is(await (await get('/dl/SHA256SUMS')).text(), sums, 'a restart keeps them')
 })
