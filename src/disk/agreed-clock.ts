@@ -17,17 +17,17 @@ import { Mutex } from '../core/mutex.ts'
 import { checkedJson, hasCheck, withoutCheck } from './checked-json.ts'
 import { isDiskFull, writeFileDurably } from './durable.ts'
 
-/** What a machine's clocks show; tests put their own in its place. */
+/** Clocks of the machine; tests replace them. */
 export interface Clocks {
   /** Milliseconds since 1970. */
   now(): number
-  /** Milliseconds since the boot, by CLOCK_BOOTTIME: time in suspend counts. */
+  /** Milliseconds since boot by CLOCK_BOOTTIME, which includes time in suspend. */
   sinceBoot(): number
 }
 
 export const sinceBoot = (): number => uptime() * 1000
 
-/** How old, in milliseconds, what was stamped at `from`, or between `from` and `to`, surely is. */
+/** Minimum age in milliseconds of data stamped at `from`, or between `from` and `to`. */
 export type Age = (from: number, to?: number) => number
 
 const checkInterval = 60_000
@@ -35,20 +35,20 @@ const checkInterval = 60_000
 export interface AgreedClockOptions {
   path: string
   clocks: Clocks
-  /** The newest time in the data, for a directory without the file `path`: one that 0.1.0 wrote, or a new one (null). */
+  /** Newest time in the data, if the file `path` is missing: the directory is new (null) or from 0.1.0. */
   newest(): Promise<number | null>
-  /** The clock begins to be doubted, differently, or (null) no more. */
+  /** Called when the doubt about the clock begins, changes or (null) ends. */
   changed(doubt: ClockDoubt | null): void
   log: (message: string, fields: Record<string, unknown>) => void
 }
 
 /**
- * Whether the wall clock is believed, kept in a file over restarts: all that is removed because it is old is asked about
- * here (contract §11 "Time").
+ * Whether the wall clock can be trusted, kept in a file across restarts. Anything removed because of its age
+ * must be checked here (contract §11 "Time").
  */
 export class AgreedClock {
   #time: AgreedTime
-  /** Minutes ahead that were told last; null: of a former process, to be told again. */
+  /** Minutes ahead in the last report; null: doubt of an earlier process, report it again. */
   #reported: number | null
   #written = Number.NEGATIVE_INFINITY
   readonly #writes = new Mutex()
@@ -81,14 +81,14 @@ export class AgreedClock {
     }
   }
 
-  /** Looks at the clocks; what it answers holds for now. */
+  /** Reads the clocks; the result is valid for now. */
   age(): Age {
     this.#check()
     const time = this.#time
     return (from, to) => ageOf(time, from, to)
   }
 
-  /** Someone says that the clock is right. Durable when it resolves. */
+  /** Someone confirms that the clock is right. Durable when it resolves. */
   async confirm(): Promise<void> {
     this.#check()
     this.#time = confirmed(this.#time)
@@ -110,7 +110,7 @@ export class AgreedClock {
 
   #report(): void {
     const { doubt } = this
-    // To the minute: what is told once is not told again for a second's drift.
+    // Rounded to minutes, so that a drift of seconds is not reported again.
     const now = Math.round((doubt?.aheadSeconds ?? 0) / 60)
     if (now === this.#reported) return
     this.#reported = now
@@ -124,8 +124,8 @@ export class AgreedClock {
     return this.#writes
       .run(() => writeFileDurably(path, `${checkedJson(JSON.stringify(this.#time))}\n`))
       .catch((error: unknown) => {
-        // The one before it stands: then more waits than has to.
-        if (!isDiskFull(error)) log('what the clock showed could not be written down', { path, err: error })
+        // The previous file remains, so removals wait longer than necessary.
+        if (!isDiskFull(error)) log('cannot write the clock file', { path, err: error })
       })
   }
 }
@@ -145,10 +145,10 @@ function readKept({ path, log }: AgreedClockOptions): AgreedTime | null {
     const kept = readFileSync(path).subarray(0, -1)
     const json = hasCheck(kept) ? withoutCheck(kept) : null
     if (json) return JSON.parse(json.toString()) as AgreedTime
-    log('what the clock showed before is damaged: it is taken from the data', { path })
+    log('the clock file is damaged: using the newest time in the data', { path })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    log('what the clock showed before cannot be read: it is taken from the data', { path, err: error })
+    log('cannot read the clock file: using the newest time in the data', { path, err: error })
   }
   return null
 }

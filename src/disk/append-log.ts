@@ -20,40 +20,43 @@ export interface Appended<T> {
   readonly end: number
 }
 
-/** Why appends are refused: `full` may pass; the others last until the log is opened anew. */
+/** Why appends are refused: `full` may pass; the others last until the log is reopened. */
 export type LogFault = 'full' | 'deleted' | 'failed'
 
 export interface AppendLogOptions<T> {
-  /** The log in messages: `the journal`. */
+  /** The log's name in messages, such as `the journal`. */
   readonly name: string
   /**
-   * When an append resolves. `batch`: durable; each batch is synced before the next one is written, so that callers who come
-   * back at once share an fsync. `behind`: durable; batches are written while an earlier one is synced, so that readers wait
-   * for no fsync. `never`: in the file; `sync` makes it durable.
+   * When an append resolves.
+   * `batch`: durable; each batch is synced before the next is written, so that callers that return at once
+   * share an fsync.
+   * `behind`: durable; the next batch is written during the fsync, so that readers do not wait for it.
+   * `never`: written; `sync` makes it durable.
    */
   readonly sync: 'batch' | 'behind' | 'never'
   /**
-   * The sentence for appends that a full disk refuses. The log then refuses all until a probe finds room, and any other failed
-   * write is final. Without it each append tries the disk again and rejects with its error; only a failed fsync is final.
+   * Error message while the disk is full. The log then refuses appends until a probe finds room; any other
+   * failed write is final. Without it each append tries the disk again and rejects with its error; only a
+   * failed fsync is final.
    */
   readonly whenFull?: string
-  /** Milliseconds between two probes of a full disk; 1000 by default. */
+  /** Milliseconds between probes of a full disk; 1000 by default. */
   readonly probeMilliseconds?: number | undefined
-  /** What to do when the file was deleted under the process; without it nobody looks. */
+  /** Hint for when the file was deleted under the process; without it the log does not check. */
   readonly whenDeleted?: string
-  /** Waits until the log may sync; the result ends its turn. */
+  /** Waits until the log may sync; call the result when the sync has ended. */
   readonly turn?: () => Promise<() => void>
-  /** Before a batch is written; if it rejects, the batch is refused as by the disk. */
+  /** Runs before a batch is written; if it rejects, the batch is refused as if by the disk. */
   readonly before?: () => Promise<void>
-  /** After a batch is written and before it counts; if it rejects, the batch is cut off again. */
+  /** Runs after a batch is written and before it counts; if it rejects, the batch is truncated again. */
   readonly beside?: (batch: readonly Appended<T>[]) => Promise<void>
   /** The batch is in the file and can be read. */
   readonly written?: (batch: readonly Appended<T>[]) => void
-  /** An fsync took this many seconds, and made this batch durable. */
+  /** Called after an fsync with its duration in seconds and the batch that is now durable. */
   readonly synced?: (seconds: number, batch: readonly Appended<T>[]) => void
-  /** Called before all waiting appends are refused: nothing that is not durable by now will be. */
+  /** Called before all pending appends are refused: data that is not durable by now is lost. */
   readonly refused?: (fault: LogFault, error: unknown) => void
-  /** A full disk has room again. */
+  /** Called when a full disk has room again. */
   readonly resumed?: () => void
   readonly disk?: Disk | undefined
 }
@@ -65,23 +68,23 @@ interface Waiting<T> extends Appended<T> {
   readonly reject: (error: unknown) => void
 }
 
-/** Bytes that go out in one write; a larger append goes alone. */
+/** Bytes of one write; a larger append is written alone. */
 const maxBatch = 8 * 1024 * 1024
-/** A file that only grows. Group commit: all that came while the last write or fsync ran shares the next one. */
+/** A file that only grows. Group commit: appends that arrive during a write or fsync share the next one. */
 export class AppendLog<T = undefined> {
-  /** The error of refused appends, or null while the log takes them. */
+  /** Error for refused appends; null while the log accepts them. */
   refusal: RsmError | null = null
   readonly #options: AppendLogOptions<T>
   readonly #disk: Disk
   #file: LogFile
   #size: number
-  /** Bytes that are durable. */
+  /** Durable bytes. */
   #synced: number
   #isDirty = false
   #isFinal = false
   #isClosed = false
   #waiting: Waiting<T>[] = []
-  /** Written and not yet durable. */
+  /** Written, not yet durable. */
   #written: Waiting<T>[] = []
   #between: (() => Promise<void>)[] = []
   #running: Promise<void> | null = null
@@ -96,19 +99,19 @@ export class AppendLog<T = undefined> {
     this.#disk = options.disk ?? realDisk
   }
 
-  /** Bytes of the whole appends that are in the file. */
+  /** Bytes of complete appends in the file. */
   get size(): number {
     return this.#size
   }
 
-  /** Appends that wait to be written. */
+  /** Appends waiting to be written. */
   get queueLength(): number {
     return this.#waiting.length
   }
 
   /**
-   * Appends the pieces as one; resolves to the offset at which they end. Appends keep the order of the calls, and one without
-   * bytes resolves with those before it. Rejects with `refusal` (`unavailable`), or with the error of the disk.
+   * Appends the pieces as one, in call order; resolves to their end offset. An empty append resolves with
+   * those before it. Rejects with `refusal` (`unavailable`), or with the error of the disk.
    */
   append(pieces: readonly Uint8Array[], item = undefined as T): Promise<number> {
     if (this.#isClosed) return Promise.reject(new RsmError('unavailable', `${this.#options.name} is closed`))
@@ -121,14 +124,14 @@ export class AppendLog<T = undefined> {
     })
   }
 
-  /** Makes durable what is written by now. Rejects where the log has failed. */
+  /** Makes everything written so far durable. Rejects once the log has failed. */
   async sync(): Promise<void> {
     this.#syncing ??= this.#syncAll()
     await this.#syncing
     if (this.#isFinal) throw this.refusal
   }
 
-  /** Runs `work` between two batches, when all that was written is durable. */
+  /** Runs `work` between two batches, when everything written is durable. */
   exclusive(work: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#between.push(() => work().then(resolve, reject))
@@ -136,7 +139,7 @@ export class AppendLog<T = undefined> {
     })
   }
 
-  /** Goes on in another file and closes this one; call it within `exclusive`. */
+  /** Continues in another file and closes this one; call it within `exclusive`. */
   async moveTo(file: LogFile): Promise<void> {
     const { handle } = this.#file
     this.#file = file
@@ -145,7 +148,7 @@ export class AppendLog<T = undefined> {
     await handle.close()
   }
 
-  /** Refuses all appends for good. */
+  /** Refuses all appends from now on. */
   fail(error: unknown): void {
     this.#refuse('failed', error, [])
   }
@@ -155,7 +158,7 @@ export class AppendLog<T = undefined> {
     while (this.#running !== null || this.#syncing !== null) await (this.#running ?? this.#syncing)
   }
 
-  /** Takes no more appends, waits for those under way, and closes the file. */
+  /** Refuses new appends, waits for those in flight, and closes the file. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#probing)
@@ -166,7 +169,7 @@ export class AppendLog<T = undefined> {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 || this.#between.length > 0) {
-      // Callers whose append has just become durable come back with the next within this turn: let them join the batch.
+      // Callers whose append has just become durable append again within this turn: let them join the batch.
       if (this.#options.sync !== 'never') await setImmediate()
       for (const work of this.#between.splice(0)) {
         await this.#syncing
@@ -177,7 +180,7 @@ export class AppendLog<T = undefined> {
       try {
         await this.#write(batch)
       } catch (error) {
-        // What was written before may still become durable.
+        // Earlier writes may still become durable.
         await this.#syncing
         await this.#cutBack(this.#size, error, batch)
         continue
@@ -190,7 +193,7 @@ export class AppendLog<T = undefined> {
       this.#syncing ??= this.#syncAll()
       if (this.#options.sync === 'batch') await this.#syncing
     }
-    // In the same turn as the last look at what waits: whoever comes now starts anew.
+    // Cleared in the same turn as the last queue check, so that a later append starts a new run.
     this.#running = null
   }
 
@@ -218,7 +221,7 @@ export class AppendLog<T = undefined> {
     this.#options.written?.(batch)
   }
 
-  /** A full disk writes short before it fails: what is past the last good append must not stay. */
+  /** A full disk writes short before it fails: cut off bytes past the last good append. */
   async #cutBack(size: number, error: unknown, batch: readonly Waiting<T>[]): Promise<void> {
     let fault: LogFault = this.#options.whenFull === undefined || isDiskFull(error) ? 'full' : 'failed'
     await this.#disk.truncate(this.#file.handle.fd, size).catch(() => {
@@ -240,7 +243,8 @@ export class AppendLog<T = undefined> {
         const { sync, whenFull } = this.#options
         if (error instanceof LogDeleted) this.#refuse('deleted', error, batch)
         else if (sync !== 'batch' || whenFull === undefined) this.#refuse('failed', error, batch)
-        // Some file systems find room only when they sync. Nothing was written behind this batch, so it can be cut off.
+        // Some file systems report a full disk only when they sync. Nothing was written after this batch:
+        // truncate it.
         else await this.#cutBack(this.#synced, error, batch)
       } finally {
         done?.()
@@ -259,16 +263,16 @@ export class AppendLog<T = undefined> {
     await this.#disk.datasync(handle.fd)
     this.#options.synced?.((performance.now() - start) / 1000, batch)
     const { whenDeleted } = this.#options
-    // Whoever deletes the file leaves it to us alone: what is written then is gone with this process.
+    // The deleted file exists only while we hold it open: further writes would be lost with this process.
     if (whenDeleted !== undefined && fstatSync(handle.fd).nlink === 0) throw new LogDeleted(path, whenDeleted)
     this.#synced = size
   }
 
-  /** Later appends may build on earlier ones: when one falls, all that wait fall with it. */
+  /** Later appends may build on earlier ones: if one fails, all pending appends fail too. */
   #refuse(fault: LogFault, error: unknown, batch: readonly Waiting<T>[]): void {
     const { name, whenFull, refused } = this.#options
     if (!this.#isFinal) {
-      // After a failed fsync the page cache lies, so a second try would prove nothing.
+      // After a failed fsync the page cache is unreliable, so a retry would prove nothing.
       this.#isFinal = fault !== 'full'
       if (error instanceof LogDeleted) this.refusal = error
       else if (fault === 'failed') this.refusal = failedLog(name, error)

@@ -3,18 +3,18 @@ import { promisify } from 'node:util'
 
 const writing = promisify(write)
 const syncing = promisify(fdatasync)
-/** Bytes that are written at once: pieces of a connection are small, and each write wakes two threads. */
+/** Bytes of one write: pieces from a connection are small, and each write wakes two threads. */
 const batchBytes = 256 * 1024
-/** Batches that may wait to be written: whoever reads from a connection is kept busy while the disk has a slow moment. */
+/** Batches that may queue, so that the reader of a connection stays busy while the disk is slow. */
 const mostWaiting = 4
-/** Bytes that may wait for the disk: else all of a large file would wait for the sync at its end. */
+/** Bytes between two syncs, so that a large file does not wait for one long sync at its end. */
 const unsyncedBytes = 16 * 1024 * 1024
-/** Batches of which nothing is written, of all files: one made anew for each would wait for a collection of the whole heap. */
+/** Free batch buffers, shared by all files: new ones would be reclaimed only by a full garbage collection. */
 const spare: Buffer[] = []
 const mostSpare = 8
 
 /**
- * Writes to an open file from a given place on. It collects the next batches while it writes one, and copies the pieces that it is
+ * Writes to an open file from an offset on. Fills the next batches during a write; copies the pieces it is
  * given.
  */
 export class Appender {
@@ -22,22 +22,22 @@ export class Appender {
   #batch: Buffer | null = null
   #filled = 0
   #at: number
-  /** The writes that have begun or wait, in order; the last one settles when all have. */
+  /** Writes in flight or queued, in order; the last one settles after all others. */
   #under: Promise<void>[] = []
   readonly #isSynced: boolean
   #unsynced = 0
   #syncing: Promise<void> | null = null
-  /** The system tells of a failed sync once: the sync at the end would know nothing of it. */
+  /** The kernel reports a failed sync only once, so the final sync would succeed. */
   #fault: { readonly error: unknown } | null = null
 
-  /** `isSynced`: the file is to be durable in the end, and goes to disk while it is written. */
+  /** `isSynced`: sync while writing, because the file must be durable at the end. */
   constructor(fd: number, { at = 0, isSynced = false }: { at?: number; isSynced?: boolean } = {}) {
     this.#fd = fd
     this.#at = at
     this.#isSynced = isSynced
   }
 
-  /** Rejects with what the system said of this piece or one before it. */
+  /** Rejects with the system error of this piece or an earlier one. */
   async write(piece: Uint8Array): Promise<void> {
     for (let from = 0; from < piece.length; ) {
       const batch = this.#batch ?? this.#taken()
@@ -49,7 +49,7 @@ export class Appender {
     }
   }
 
-  /** Settles when all is written; the file is still to be synced. */
+  /** Resolves when everything is written; the caller still has to sync the file. */
   async end(): Promise<void> {
     await this.#next()
     await this.#under.at(-1)
@@ -57,7 +57,7 @@ export class Appender {
     if (this.#fault) throw this.#fault.error
   }
 
-  /** Settles when nothing is being written any more: only then the file may be closed. */
+  /** Resolves when no write is in flight; only then may the file be closed. */
   async settled(): Promise<void> {
     await this.#under.at(-1)?.catch(() => undefined)
     await this.#syncing
@@ -76,11 +76,11 @@ export class Appender {
     const written = this.#put(batch, this.#filled, this.#under.at(-1))
     this.#under.push(written)
     this.#filled = 0
-    // Whoever writes next hears of it.
+    // The next write or `end` reports the error.
     written.catch(() => undefined)
   }
 
-  /** Once the one before is written; what follows on a fault is not. */
+  /** Writes after `before`; if that failed, this batch is not written. */
   async #put(batch: Buffer, length: number, before: Promise<void> | undefined): Promise<void> {
     await before
     for (let done = 0; done < length; ) {

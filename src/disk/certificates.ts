@@ -5,7 +5,10 @@ import { readBoundedFile, whyUnreadable } from './named-files.ts'
 export const blocksOf = (text: string): string[] =>
   text.split(/^(?=\uFEFF?-----BEGIN (?:(?:TRUSTED|X509) )?CERTIFICATE-----)/m)
 
-/** The certificates of a text, one PEM block each, and its faults. TLS would stop at a damaged block without an error. */
+/**
+ * The valid certificates of a text, one PEM block each, and its faults. TLS silently stops at a damaged
+ * block.
+ */
 export function certificatesIn(text: string): { sound: string[]; faults: string[] } {
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   const [sound, faults]: [string[], string[]] = [[], []]
@@ -16,7 +19,7 @@ export function certificatesIn(text: string): { sound: string[]; faults: string[
     try {
       if (isBlock) void new X509Certificate(block)
       if (isBlock) sound.push(block)
-      // Its own first and last line; another one belongs to a block whose counterpart is missing.
+      // A block has its own first and last line; another one belongs to a truncated block.
       if (block.split(' CERTIFICATE-----').length - 1 > (isBlock ? 2 : 0))
         faults.push(
           `half a certificate ${isBlock ? `follows certificate ${count} (line ${line})` : 'is at its start'}`,
@@ -30,7 +33,8 @@ export function certificatesIn(text: string): { sound: string[]; faults: string[
 }
 
 /**
- * The certificates of a file, as PEM. Reports damaged ones to `warn`, or refuses them if there is none. Errors: `usage`.
+ * Certificates of a file, as PEM. Damaged ones are reported to `warn`; without it they are errors. Errors:
+ * `usage`.
  */
 export function readCertificates(path: string, warn?: (text: string) => void): string[] {
   const failed = (why: string) => new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)

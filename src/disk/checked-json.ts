@@ -3,31 +3,31 @@ import { crc32 } from 'node:zlib'
 const beginText = ',"check":"'
 const begin = Buffer.from(beginText)
 const digits = 8
-/** Of what `checkField` answers. */
+/** Length of the result of `checkField`. */
 export const checkFieldBytes = begin.length + digits + 2
 const quote = 0x22
 const closingBrace = 0x7d
 
 const hexOfBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Digit by digit from bytes: `toString(16)` of a number above 31 bits takes longer than everything else about a line. */
+/** Converts byte by byte: `toString(16)` of a number above 31 bits takes longer than the rest of a line. */
 function hex(check: number): string {
   const bytes = [check >>> 24, (check >>> 16) & 255, (check >>> 8) & 255, check & 255] as const
   return `${hexOfBytes[bytes[0]]}${hexOfBytes[bytes[1]]}${hexOfBytes[bytes[2]]}${hexOfBytes[bytes[3]]}`
 }
 
-/** What ends the JSON of an object whose text before its last brace has this CRC-32: its last field is the check of all others. */
+/** End of a JSON object with a check as its last field; `check` is the CRC-32 of the text before it. */
 export function checkField(check: number): string {
   return `${beginText}${hex(check)}"}`
 }
 
-/** The JSON of an object that is not empty, and its check in it: whoever knows of none reads it as before. */
+/** Adds a check to the JSON of a non-empty object; readers that do not know checks read it as before. */
 export function checkedJson(json: string): string {
   const body = json.slice(0, -1)
   return body + checkField(crc32(body))
 }
 
-/** Whether JSON that was read has a check. Text of 0.1.0 has none: then it proves nothing. */
+/** Whether the JSON has a check. Text of 0.1.0 has none, so its absence proves nothing. */
 export function hasCheck(json: Buffer): boolean {
   const start = json.length - checkFieldBytes
   if (start <= 0 || json[json.length - 1] !== closingBrace || json[json.length - 2] !== quote) return false
@@ -35,7 +35,7 @@ export function hasCheck(json: Buffer): boolean {
   return true
 }
 
-/** Of eight hexadecimal digits in lower case; NaN for others. */
+/** Parses eight lower-case hexadecimal digits; NaN for anything else. */
 function checkAt(json: Buffer, start: number): number {
   let check = 0
   for (let at = start; at < start + digits; at++) {
@@ -47,13 +47,13 @@ function checkAt(json: Buffer, start: number): number {
   return check
 }
 
-/** Whether JSON that was read fits its check, if it has one. */
+/** Whether the JSON matches its check, or has none. */
 export function fitsCheck(json: Buffer): boolean {
   const at = json.length - checkFieldBytes
   return !hasCheck(json) || checkAt(json, at + begin.length) === crc32(json.subarray(0, at))
 }
 
-/** JSON as it was before it had its check, in the same memory; null where it is not what was written. */
+/** Removes the check from the JSON, in place; null if the check does not match. */
 export function withoutCheck(json: Buffer): Buffer | null {
   if (!hasCheck(json)) return json
   if (!fitsCheck(json)) return null

@@ -2,9 +2,9 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds that only ever go forward. */
+  /** Milliseconds that never go back. */
   monotonic(): number
-  /** Milliseconds since the boot of the machine, by CLOCK_BOOTTIME; the system's by default. */
+  /** Milliseconds since boot by CLOCK_BOOTTIME; the system's by default. */
   sinceBoot?(): number
 }
 
@@ -15,13 +15,13 @@ export function isoTime(milliseconds: number): string {
 }
 
 export interface Repeated {
-  /** Runs the work now; joins a run under way. */
+  /** Runs the work now; joins a run in flight. */
   now(): Promise<void>
-  /** Resolves once the run under way has ended. */
+  /** Resolves once the run in flight has ended. */
   stop(): Promise<void>
 }
 
-/** Runs `work` every `milliseconds`, never twice at once. The next run retries a failed one. */
+/** Runs `work` every `milliseconds`, never concurrently. The next run retries a failed one. */
 export function repeat(
   milliseconds: number,
   work: () => Promise<unknown>,

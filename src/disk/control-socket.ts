@@ -3,19 +3,20 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 
-/** The Unix socket of a server, in its data directory. */
 const socketName = 'control.sock'
 
-/** Bytes of a socket's path (unix(7): 108 with the zero at its end); what is longer would be cut without a word. */
+/**
+ * Bytes of a socket's path (unix(7): 108 with the final zero); the kernel silently truncates a longer one.
+ */
 const longestPath = 107
 
-/** A path by which the socket of a data directory can be bound and reached; good until it is released. */
+/** A path to bind or connect to the socket of a data directory; valid until released. */
 export interface SocketPath {
   readonly path: string
   release(): Promise<void>
 }
 
-/** The directory of a path that is too long stands in /proc under a short name. Errors: `unavailable` where there is no /proc. */
+/** Reaches a directory with a long path through /proc. Errors: `unavailable` without /proc. */
 export async function controlSocket(directory: string): Promise<SocketPath> {
   const path = join(directory, socketName)
   if (Buffer.byteLength(path) <= longestPath) return { path, release: async () => undefined }

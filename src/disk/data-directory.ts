@@ -6,7 +6,7 @@ import { modeBits } from './files/attributes.ts'
 import { lockFile } from './lock.ts'
 import { makeDirectory } from './named-files.ts'
 
-/** A directory that only this process uses, until `release` or until the process dies. */
+/** A directory that only this process uses, until `release` or the end of the process. */
 export interface DataDirectory {
   readonly path: string
   release(): Promise<void>
@@ -15,11 +15,11 @@ export interface DataDirectory {
 const lockName = 'lock'
 
 /**
- * Creates the directory if it is missing (mode 0700, or 0711 with `othersMayPass`), checks that it is fit for secrets,
- * and locks it.
- * @throws RsmError `conflict` when another process holds it; `invalid` when it is not a directory; `unavailable` when
- * it can't be used as it is. Each says what to do (reliability F05, F06). With `rootMayRead` root gets another user's too,
- * and makes nothing in it that would be root's.
+ * Creates the directory if it is missing (mode 0700, or 0711 with `othersMayPass`), checks that it can hold
+ * secrets, and locks it. With `rootMayRead`, root may open another user's directory, and leaves no file of
+ * root in it.
+ * @throws RsmError `conflict` if another process holds it; `invalid` if it is not a directory; `unavailable`
+ * if it cannot be used as it is. Each has a hint (reliability F05, F06).
  */
 export async function openDataDirectory(
   path: string,
@@ -41,7 +41,7 @@ export async function openDataDirectory(
   }
 }
 
-/** The parent of the default directories of root is rsm's own; earlier versions, or a umask, may have closed it to other users. */
+/** /var/lib/rsm belongs to rsm; an earlier version or a umask may have closed it to other users. */
 function openParent(directory: string): void {
   const parent = dirname(directory)
   if (parent !== '/var/lib/rsm') return
@@ -69,7 +69,7 @@ async function checkPrivate(
   return found
 }
 
-/** Changes only a directory that is clearly rsm's: a chmod of, say, /tmp would break the machine. */
+/** Changes only a directory that clearly belongs to rsm: a chmod of, say, /tmp would break the machine. */
 async function setMode(
   directory: string,
   found: Stats,
@@ -86,7 +86,7 @@ async function setMode(
 
 function notADirectory(what: string): RsmError {
   return new RsmError('invalid', `${what} is not a directory`, {
-    hint: 'name a directory, or remove the file',
+    hint: 'choose a directory, or remove the file',
   })
 }
 

@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 
-/** SHA-256 of these pieces one after the other (a text's UTF-8), hex. */
+/** SHA-256 of the concatenated pieces (strings as UTF-8), hex. */
 export function sha256(...pieces: (string | Uint8Array)[]): string {
   const [only] = pieces
   if (only !== undefined && pieces.length === 1) return hash('sha256', only, 'hex')
@@ -9,11 +9,11 @@ export function sha256(...pieces: (string | Uint8Array)[]): string {
   return whole.digest('hex')
 }
 
-/** Bytes that stay the same as long as the process lives. */
+/** Bytes that never change during the life of the process. */
 export interface UnchangingFile {
   mediaType: string
   bytes: Buffer
-  /** RFC 9110 §8.8.3: quotes and all. */
+  /** RFC 9110 §8.8.3: with quotes. */
   etag: string
 }
 

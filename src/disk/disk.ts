@@ -3,10 +3,10 @@ import { open, rm, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { temporaryName } from './durable.ts'
 
-/** Bytes that have to fit before a full disk counts as free again. */
+/** Bytes that must fit before a full disk counts as free again. */
 const probeBytes = 64 * 1024
 
-/** The calls that durability depends on; tests put faults in their place. */
+/** The system calls that durability depends on; tests inject faults here. */
 export interface Disk {
   /** Resolves to the number of bytes written, which may be fewer than given. */
   write(descriptor: number, data: Uint8Array, position: number): Promise<number>
@@ -25,13 +25,13 @@ export const realDisk: Disk = {
   truncate: promisify(ftruncate),
 }
 
-/** Bytes of a file system: all of them, and those that this process may still write. */
+/** Bytes of a file system: total, and still writable by this process. */
 export interface Room {
   size: number
   available: number
 }
 
-/** Writes all of `data`, however short the disk writes. */
+/** Writes all of `data`, even if the disk writes short. */
 export async function writeWhole(
   descriptor: number,
   data: Uint8Array,
@@ -42,7 +42,7 @@ export async function writeWhole(
     done += await disk.write(descriptor, data.subarray(done), position + done)
 }
 
-/** Whether there is room for a file beside `path`. The file that tries it is unlinked before it grows, so that no crash leaves it. */
+/** Whether a file fits beside `path`. The probe is unlinked before it grows, so that no crash leaves it. */
 export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
   try {
     const beside = temporaryName(path)
@@ -60,11 +60,11 @@ export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
   }
 }
 
-/** The file system of a directory; null if it cannot be read. */
+/** Room of a directory's file system; null if it cannot be read. */
 export async function roomOf(directory: string): Promise<Room | null> {
   const figures = await statfs(directory).catch(() => null)
   if (figures === null) return null
   const { blocks, bavail, bfree, bsize } = figures
-  // Root may also use the blocks that the file system reserves.
+  // Root may also use the reserved blocks.
   return { size: blocks * bsize, available: bsize * (process.getuid?.() === 0 ? bfree : bavail) }
 }

@@ -4,18 +4,21 @@ import { lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
-/** Ends the name of a file that is still being written: whoever finds one after a crash may remove it. */
+/** Suffix of files still being written: any that a crash leaves may be removed. */
 export const temporarySuffix = '.tmp'
 
-/** Milliseconds; a younger temporary file may be another machine's work, on a shared disk. */
+/** Milliseconds; a younger temporary file may belong to another machine on a shared disk. */
 const staleAfter = 10 * 60_000
 
-/** A name of its own beside `path`: two writers never share one (steno does, reliability "Facts that bite"). */
+/**
+ * A unique name beside `path`, because two writers must not share one (as in steno; reliability "Facts that
+ * bite").
+ */
 export function temporaryName(path: string): string {
   return `${path}.${process.pid}-${randomBytes(6).toString('hex')}${temporarySuffix}`
 }
 
-/** Makes the names in a directory last: a file created or renamed is durable only after this. */
+/** Makes the names in a directory durable: a created or renamed file is durable only after this. */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -25,13 +28,13 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Puts a finished temporary file, already synced, in the place of `path`. */
+/** Replaces `path` with a finished temporary file that is already synced. */
 export async function replaceDurably(temporary: string, path: string): Promise<void> {
   await rename(temporary, path)
   await syncDirectory(dirname(path))
 }
 
-/** Writes a whole file: after a crash at any moment there is the old one or the new one, never a part. */
+/** Writes a whole file: a crash at any moment leaves the old file or the new one, never a mix. */
 export async function writeFileDurably(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
   const temporary = temporaryName(path)
   try {
@@ -49,17 +52,17 @@ export async function writeFileDurably(path: string, data: string | Uint8Array, 
   }
 }
 
-/** Whether the disk has no room just now: the one fault of a disk that can pass. */
+/** Whether the disk is full: the only disk error that can pass. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
-/** Whether what a store refused was refused for that. */
+/** Whether a store refused a write because the disk is full. */
 export function isRefusedByFullDisk(error: unknown): boolean {
   return error instanceof Error && isDiskFull(error.cause)
 }
 
-/** Removes what a killed process left half written under a name that `temporaryName(path)` made. */
+/** Removes temporary files of `temporaryName(path)` that a killed process left. */
 export async function removeStale(path: string): Promise<void> {
   const [directory, base] = [dirname(path), `${basename(path)}.`]
   for (const name of await readdir(directory).catch(() => [])) {
@@ -68,14 +71,14 @@ export async function removeStale(path: string): Promise<void> {
     const left = join(directory, name)
     const found = await lstat(left).catch(() => null)
     if (found === null || Date.now() - found.mtimeMs < staleAfter) continue
-    // Who may not remove it can still work beside it.
+    // Without the right to remove it, carry on beside it.
     await rm(left, { recursive: true, force: true }).catch(() => undefined)
   }
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Ends the process with a signal's exit code, once `remove` has removed what it would leave half written; answers how to stop that. */
+/** On a signal, calls `remove` and exits with the signal's exit code; returns a function that undoes this. */
 export function removeOnSignal(remove: () => void): () => void {
   const onSignal = (signal: NodeJS.Signals) => {
     remove()

@@ -7,20 +7,20 @@ import { isDiskFull } from './durable.ts'
 const attempts = 5
 const retryMilliseconds = 100
 
-/** What the holder of a lock writes into the lock file, for the message to the one who comes second. */
+/** Content of the lock file, for the error message of a second process. */
 interface Holder {
   pid: number
   since: string
 }
 
 /**
- * Takes the exclusive lock on a file, or says who has it (`conflict`, naming `what`). The lock hangs on our open
- * descriptor: flock(1) sets it on the descriptor that it inherits, so any death of this process frees it, and closing
- * the handle does too. The file itself stays: removing it would let two hold "the" lock on different files.
+ * Takes an exclusive lock on a file. Error: `conflict`, with `what` and the holder.
+ * flock(1) locks the descriptor that it inherits from us, so the end of this process or closing the handle
+ * frees it. The file stays: if it were removed, two processes could lock different files of that name.
  */
 export async function lockFile(path: string, what: string): Promise<FileHandle> {
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
-  // Root locks directories of other users, and must not write where a link of theirs leads.
+  // Root locks directories of other users, and must not write through their symlinks.
   const handle = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   try {
     if (!(await flockSoon(handle.fd))) {
@@ -39,8 +39,8 @@ export async function lockFile(path: string, what: string): Promise<FileHandle> 
 }
 
 /**
- * A process that forked just before the former holder let go has its descriptors, and with them the lock, until it
- * execs: what is held for longer than that is held in earnest.
+ * Retries, because a process forked just before the previous holder released the lock has its descriptors
+ * until it execs. A lock held for longer is in use.
  */
 async function flockSoon(descriptor: number): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
@@ -50,30 +50,33 @@ async function flockSoon(descriptor: number): Promise<boolean> {
   }
 }
 
-/** True when the lock is ours, false when another holds it. */
+/** True if we got the lock, false if another process holds it. */
 async function flock(descriptor: number): Promise<boolean> {
   const child = spawn('flock', ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', descriptor] })
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', resolve)
   }).catch((cause: unknown) => {
-    throw new RsmError(
-      'unavailable',
-      'flock(1) does not start, and without it a data directory is not safe',
-      {
-        hint: 'install util-linux (or busybox) so that `flock` is in PATH',
-        cause,
-      },
-    )
+    throw new RsmError('unavailable', 'cannot run flock(1), which protects the data directory', {
+      hint: 'install util-linux (or busybox) so that `flock` is in PATH',
+      cause,
+    })
   })
   if (code === 0) return true
   if (code === 1) return false
-  throw new RsmError('unavailable', `flock(1) failed with exit code ${code}: no lock can be taken here`, {
-    hint: 'put the data directory on a local file system',
-  })
+  throw new RsmError(
+    'unavailable',
+    `flock(1) failed with exit code ${code}: cannot lock the data directory`,
+    {
+      hint: 'put the data directory on a local file system',
+    },
+  )
 }
 
-/** A full disk must not keep a server from starting to read: then the second comer gets no name, but still no lock. */
+/**
+ * Ignores a full disk, which must not prevent reading: the lock works, but the error of a second process
+ * lacks the pid.
+ */
 async function writeHolder(handle: FileHandle): Promise<void> {
   const holder: Holder = { pid: process.pid, since: new Date().toISOString() }
   try {

@@ -5,15 +5,15 @@ export class LogDeleted extends RsmError {
   constructor(path: string, hint: string) {
     super(
       'unavailable',
-      `${path} was deleted under the running server: nothing can be written any more, and what was written since is gone`,
+      `${path} was deleted under the running server: nothing can be written any more, and writes since then are lost`,
       { hint },
     )
   }
 }
 
-/** A write or an fsync failed: what is in the file can not be known. */
+/** A write or an fsync failed: the content of the file is unknown. */
 export function failedLog(name: string, error: unknown): RsmError {
   const cause = error instanceof Error ? error.message : String(error)
-  const message = `the disk failed while writing ${name} (${cause}); the server has to be restarted`
+  const message = `the disk failed while writing ${name} (${cause}); restart the server`
   return new RsmError('unavailable', message, { cause: error })
 }

@@ -5,7 +5,7 @@ import { logLineForPeople } from '../core/text/log-line.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
-/** A log whose level can be changed while it is written. */
+/** A log whose level can change at run time. */
 export interface LeveledLog extends Log {
   levelNow(): LogLevel
   setLevel(level: LogLevel): void
@@ -17,22 +17,24 @@ const terminal = {
   },
 }
 
-/** Pino's number of DEBUG; what matters more has a higher one. */
+/** Pino's number of DEBUG; more severe levels are higher. */
 const debug = 20
 
 const loggedErrors = new WeakSet<Error>()
 
-/** Notes of an error that a line of its own tells what is behind it: lines with it as `err` are at DEBUG from now on. */
+/**
+ * Marks an error whose cause has a log line of its own: further lines with it as `err` are logged at DEBUG.
+ */
 export function markLogged<E extends Error>(error: E): E {
   loggedErrors.add(error)
   return error
 }
 
-/** Drops the stack of an outage, because it tells an operator nothing. */
+/** Drops the stack of an outage, because it does not help an operator. */
 const withoutStack = (err: Error): object =>
   err instanceof RsmError && err.code === 'unavailable' ? { type: err.name, message: err.message } : err
 
-/** JSON lines on stderr, as stdout belongs to the command; lines for people where that is a terminal. */
+/** JSON lines on stderr, because stdout belongs to the command; readable lines on a terminal. */
 export function createLog(level: LogLevel): LeveledLog {
   const log = pino(
     {

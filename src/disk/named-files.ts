@@ -1,23 +1,23 @@
 import { closeSync, mkdirSync, openSync, readSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** More than anything that is read as a whole: a file without an end, like /dev/zero, is told and not read on. */
+/** Larger than any file that is read whole, so that an endless one, like /dev/zero, is an error. */
 const maxFileBytes = 16 * 1024 * 1024
 
 const writeFaults: Readonly<Record<string, string>> = {
-  EACCES: 'you may not',
-  EPERM: 'you may not',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EEXIST: 'it is not a directory',
   ENOENT: 'no directory can be made there',
   ENOTDIR: 'a part of this path is a file',
-  EROFS: 'what is mounted there is read-only',
+  EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota of the disk is used up',
-  EFBIG: 'the file has become too large',
+  EFBIG: 'the file is too large',
   EIO: 'the device reports an error',
 }
 
-/** All of a file that somebody named. Errors: those of the system, and that it is larger than 16 MiB. */
+/** Content of a file that a user named. Errors: those of the system, or larger than 16 MiB. */
 export function readBoundedFile(path: string): Buffer {
   const file = openSync(path, 'r')
   try {
@@ -35,7 +35,7 @@ export function readBoundedFile(path: string): Buffer {
   }
 }
 
-/** Why a file could not be read, in plain words; `reader` is who tried. */
+/** Why a file could not be read, in plain words; `reader` is the user or program that tried. */
 export function whyUnreadable(error: unknown, reader = 'you'): string {
   const readFaults: Readonly<Record<string, string>> = {
     ENOENT: 'there is no such file',
@@ -53,9 +53,9 @@ export function whyUnwritable(error: unknown): string {
 }
 
 /**
- * Makes a directory that a user named, with what is missing above it, each of `mode`; one that is there stays as it is.
- * Node's own `recursive` never ends where a file system makes nothing and says that it is the parent that is missing, as
- * /proc does. Answers those that it made, from the top. Errors: those of mkdir(2).
+ * Makes a directory that a user named, and missing parents, each with `mode`; an existing one is unchanged.
+ * Returns the created directories, top first. Errors: those of mkdir(2). Node's `recursive` never ends on a
+ * file system that reports a missing parent although it exists, such as /proc.
  */
 export function makeDirectory(path: string, mode = 0o777): string[] {
   const missing: string[] = []
@@ -76,14 +76,14 @@ export function makeDirectory(path: string, mode = 0o777): string[] {
       mkdirSync(at, { mode })
       made.push(at)
     } catch (error) {
-      // Somebody else may have made it meanwhile.
+      // Another process may have made it meanwhile.
       if (!isDirectory(at)) throw error
     }
   }
   return made
 }
 
-/** Removes directories that `makeDirectory` made, where nothing came into them. */
+/** Removes the directories that `makeDirectory` made, as far as they are empty. */
 export function removeEmpty(made: readonly string[]): void {
   for (const directory of made.toReversed())
     try {

@@ -8,42 +8,42 @@ import { type Disk, realDisk, roomOf, writeWhole } from './disk.ts'
 import { isDiskFull } from './durable.ts'
 
 const mostBytes = 4 * 1024 * 1024
-/** A smaller disk than a hundred times this has no reserve. */
+/** A disk smaller than a hundred times this has no reserve. */
 const leastBytes = 256 * 1024
-/** Logged when a full disk has room. */
+/** Logged when a full disk has room again. */
 export const roomAgain = 'the disk has room again: accepting writes'
 /** Bytes below which a disk counts as full. */
 const nothing = 64 * 1024
 
 const reserveUse = new AsyncLocalStorage<true>()
-/** Reserves of this process that are given up: following calls slows all others, and is needed only then. */
+/** Exhausted reserves of this process: AsyncLocalStorage slows all calls and is needed only then. */
 let givenUpNow = 0
 
 /** Lets the writes of `work` use the room of the reserve. */
 export const withReserve = <T>(work: () => T): T => (givenUpNow === 0 ? work() : reserveUse.run(true, work))
 
-/** Room that is kept for a full disk: a file that is emptied when nothing else is left. */
+/** Space kept for a full disk: a file that is emptied when no other space is left. */
 export interface Reserve {
-  /** Why writes are refused while the reserve is given up; null within `withReserve`. */
+  /** Error for writes while the reserve is in use; null within `withReserve`. */
   readonly refusal: RsmError | null
   readonly isGivenUp: boolean
-  /** For logs that must leave the room of the reserve to others: it is full while the reserve is given up. */
+  /** For logs that must not use the reserve: this disk is full while the reserve is in use. */
   readonly disk: Disk
   giveUp(cause: unknown): void
-  /** `listener` hears each time that it is whole again. */
+  /** Calls `listener` each time the reserve is complete again. */
   onRestored(listener: () => void): void
   close(): Promise<void>
 }
 
 interface ReserveOptions {
   readonly log: (level: 'info' | 'error', message: string) => void
-  /** Milliseconds between two looks at the disk. */
+  /** Milliseconds between two checks of the disk. */
   readonly checkInterval?: number | undefined
 }
 
 const fullDisk = (): Error => Object.assign(new Error('ENOSPC: only the reserve is left'), { code: 'ENOSPC' })
 
-/** Opens the reserve of a data directory; null where the disk is too small for one, or its size is unknown. */
+/** Opens the reserve of a data directory; null if the disk is too small for one, or its size is unknown. */
 export async function openReserve(
   directory: string,
   { log, checkInterval = 1000 }: ReserveOptions,
@@ -54,7 +54,7 @@ export async function openReserve(
   let givenUp: RsmError | null = null
   const listeners: (() => void)[] = []
 
-  /** Random, since a file system that compresses would keep no room for zeros. */
+  /** Random, because a compressing file system would keep no room for zeros. */
   async function fill(): Promise<boolean> {
     try {
       await writeWhole(handle.fd, randomBytes(bytes), 0)
@@ -77,8 +77,8 @@ export async function openReserve(
     try {
       ftruncateSync(handle.fd, 0)
     } catch (error) {
-      // A copy-on-write file system may need room to free some.
-      log('error', `the reserve of the disk could not be freed: ${String(error)}`)
+      // A copy-on-write file system may need space to free some.
+      log('error', `cannot free the disk reserve: ${String(error)}`)
     }
     log('error', 'the disk is full: the reserve is in use, new work is refused')
   }
@@ -100,7 +100,7 @@ export async function openReserve(
   let checking: Promise<void> | null = null
   const timer = setInterval(() => {
     checking ??= check()
-      .catch((error: unknown) => log('error', `the reserve of the disk failed: ${String(error)}`))
+      .catch((error: unknown) => log('error', `the disk reserve failed: ${String(error)}`))
       .finally(() => {
         checking = null
       })

@@ -4,16 +4,18 @@ import { join } from 'node:path'
 import { printable } from '../core/text/printable.ts'
 import { syncDirectory, writeFileDurably } from './durable.ts'
 
-/** What `rsm server upgrade` keeps of itself in the data directory, from before the stop until a server is ready there. */
+/**
+ * Record of `rsm server upgrade` in the data directory, from before the stop until a server is ready there.
+ */
 export interface UpgradeRecord {
   readonly from: string
   readonly to: string
-  /** Whose place the new executable takes, and the inode of the new one, which tells whether it has. */
+  /** Path of the executable to replace, and inode of the new one, which shows whether it is in place. */
   readonly executable: string
   readonly inode: number
-  /** What starts the server; null where that is not systemd. */
+  /** Command that starts the server; null without systemd. */
   readonly start: string | null
-  /** Of the process that carries it out. */
+  /** Process of the upgrade. */
   readonly pid: number
   /** ISO 8601. */
   readonly startedAt: string
@@ -22,13 +24,13 @@ export interface UpgradeRecord {
 const recordPath = (dataDir: string) => join(dataDir, 'upgrade.json')
 const outdatedStore = (dataDir: string) => join(dataDir, 'store.outdated')
 
-/** That of a version that did not become ready, on its way out. */
+/** Store of a version that did not become ready, about to be removed. */
 export const failedStore = (dataDir: string): string => join(dataDir, 'store.of-failed-upgrade')
 
-/** The store as the former version left it, until a server is ready. */
+/** The store as the previous version left it, kept until a server is ready. */
 export const keptStore = (dataDir: string): string => join(dataDir, 'store.before-upgrade')
 
-/** Belongs to the user of the directory, whoever writes it. */
+/** Writes the record and gives it to the owner of the directory. */
 export async function recordUpgrade(dataDir: string, record: UpgradeRecord): Promise<void> {
   await writeFileDurably(recordPath(dataDir), `${JSON.stringify(record)}\n`)
   const { uid, gid } = statSync(dataDir)
@@ -36,8 +38,8 @@ export async function recordUpgrade(dataDir: string, record: UpgradeRecord): Pro
 }
 
 /**
- * A server is ready, or runs as before: from this moment on its store counts and is not taken back, and nothing is to be
- * told of an upgrade. Cheap where there was none.
+ * Ends an upgrade once a server is ready, or runs as before: its store is no longer rolled back, and there is
+ * nothing to report. Cheap without an upgrade.
  */
 export async function endUpgrade(dataDir: string): Promise<void> {
   const outdated = outdatedStore(dataDir)
@@ -57,7 +59,7 @@ export async function endUpgrade(dataDir: string): Promise<void> {
 
 const startLines = /^systemctl (--user )?start [\w@.:-]+$/
 
-/** Null where there is none that can be read. The user of the directory may have written anything. */
+/** Null without a readable record. The owner of the directory may have written anything, so validate it. */
 function readRecord(dataDir: string): UpgradeRecord | null {
   try {
     const record = JSON.parse(readFileSync(recordPath(dataDir), 'utf8')) as Partial<UpgradeRecord> | null
@@ -79,21 +81,21 @@ function readRecord(dataDir: string): UpgradeRecord | null {
   }
 }
 
-/** Where no server runs: that an upgrade of it was cut, and how to go on; null where none was. */
+/** An interrupted upgrade of a server that is not running, and how to continue; null without one. */
 export function cutUpgrade(dataDir: string): { message: string; advice: string } | null {
   const record = readRecord(dataDir)
   if (record === null) return null
   const { from, to, executable, inode, start, pid, startedAt } = record
   const what = `the upgrade from rsm ${from} to ${to}, begun at ${startedAt},`
   if (existsSync(`/proc/${pid}`))
-    return { message: `${what} is under way (pid ${pid})`, advice: 'wait until it has ended' }
+    return { message: `${what} is under way (pid ${pid})`, advice: 'wait until it ends' }
   const inPlace = statSync(executable, { throwIfNoEntry: false })?.ino === inode ? to : from
   const [store, kept] = [join(dataDir, 'store'), keptStore(dataDir)]
-  // Between two renames of the way back.
+  // Interrupted between the two renames of the rollback.
   const first = !existsSync(store) && existsSync(kept) ? `\`mv ${kept} ${store}\`, then ` : ''
-  const then = start === null ? 'start the server with the words that it had' : `\`${start}\``
+  const then = start === null ? 'start the server with its previous command line' : `\`${start}\``
   return {
-    message: `${what} was cut, and no server runs`,
-    advice: `${first}${then}: rsm ${inPlace} is in its place`,
+    message: `${what} was interrupted, and no server is running`,
+    advice: `${first}${then}: rsm ${inPlace} is installed`,
   }
 }

@@ -4,33 +4,36 @@ import { Failure, refusedBy, userName } from './failure.ts'
 
 /** Bits of capabilities(7). */
 export const [capChown, capDacOverride, capFowner] = [0n, 1n, 3n]
-/** Options for programs that handle ACLs and extended attributes, as Node cannot. They get descriptors, not paths of other users. */
+/**
+ * Options for programs that handle ACLs and extended attributes, which Node cannot. They get descriptors, not
+ * paths.
+ */
 export const howRun = () =>
   ({
-    // The variables of the agent are not for other users, who can read those of their processes.
+    // Do not pass on the agent's environment: other users can read that of their processes.
     env: { ...(process.env['PATH'] !== undefined && { PATH: process.env['PATH'] }), LC_ALL: 'C' },
     encoding: 'utf8',
     timeout: 20_000,
     killSignal: 'SIGKILL',
   }) as const
 
-/** Null keeps the value that the file has. */
+/** Null keeps the current value of the file. */
 export interface Ownership {
   readonly uid: number | null
   readonly gid: number | null
 }
 
-/** Of a regular file. */
+/** Attributes of a regular file. */
 export interface Attributes extends Ownership {
   readonly mode: number
 }
 
-/** The bits of a mode that chmod(2) sets: permissions, setuid, setgid and sticky bit. */
+/** Mode bits that chmod(2) sets: permissions, setuid, setgid and sticky bit. */
 export const modeBits = 0o7777
-/** Setuid and setgid. A copy usually has another owner, so it gets them only by `--mode`. */
+/** Setuid and setgid. A copy usually has another owner, so only `--mode` sets them. */
 const setIds = 0o6000
 
-/** What an order asks for, by numbers; undefined where it does not say. */
+/** Attributes of an order, as numbers; undefined or null if it does not set them. */
 export interface DesiredAttributes {
   readonly mode: number | undefined
   readonly sourceMode: number | undefined
@@ -38,10 +41,10 @@ export interface DesiredAttributes {
   readonly gid: number | null
 }
 
-/** The mode of a file if neither the order, nor the former file, nor the source gives one. */
+/** Default mode if the order, the previous file and the source have none. */
 const usualMode = 0o644
 
-/** `previous`: the regular file that is replaced. `entryMode`: of the entry of a tar (contract §13). */
+/** `previous`: the regular file to replace. `entryMode`: mode of the tar entry (contract §13). */
 export function attributesFor(
   desired: DesiredAttributes,
   previous: Stats | null,
@@ -56,7 +59,7 @@ export function attributesFor(
   }
 }
 
-/** Whether its source has a setuid or setgid that a new file does not get. */
+/** Whether the source has setuid or setgid and the new file does not get it. */
 export const losesSetIds = (
   { mode, sourceMode }: DesiredAttributes,
   previous: Stats | null,
@@ -68,18 +71,18 @@ type Owner = Pick<Stats, 'uid' | 'gid'>
 const isOwned = ({ uid, gid }: Ownership, found: Owner) =>
   (uid === null || uid === found.uid) && (gid === null || gid === found.gid)
 
-/** Whether a file has them. */
 export const fits = (wanted: Attributes, found: Stats): boolean =>
   wanted.mode === (found.mode & modeBits) && isOwned(wanted, found)
 
-/** Whether this process has a capability. */
 export function isAble(capability: bigint): boolean {
   const status = readFileSync('/proc/self/status', 'latin1')
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? 0}`)
   return ((effective >> capability) & 1n) === 1n
 }
 
-/** Throws the `Failure` that `apply` would end in: for a file that is there, or a new one, which has no mode yet. */
+/**
+ * Throws the `Failure` that `apply` would throw, for an existing file or a new one, which has no mode yet.
+ */
 export function assertGivable(
   wanted: Ownership & Partial<Attributes>,
   found: Owner & { readonly mode?: number },
@@ -95,10 +98,13 @@ export function assertGivable(
   const { mode = wanted.mode } = found
   const isChanged = wanted.mode !== undefined && mode !== undefined && wanted.mode !== (mode & modeBits)
   if (isChanged && !isOwn && !isAble(capFowner))
-    throw new Failure(`chmod ${path}: it belongs to another user than ${userName()} (EPERM)`)
+    throw new Failure(`chmod ${path}: ${userName()} does not own it (EPERM)`)
 }
 
-/** Gives them to an open file; its owner first, as the system takes some bits of a mode, and capabilities, away with it. */
+/**
+ * Sets owner, then mode, because chown clears some mode bits and capabilities. `between` runs between the
+ * two.
+ */
 export function apply(wanted: Attributes, fd: number, path: string, between = () => {}): void {
   const found = fstatSync(fd)
   try {
@@ -117,8 +123,8 @@ export function apply(wanted: Attributes, fd: number, path: string, between = ()
 }
 
 /**
- * Gives an open file the ACL, extended attributes and capabilities of another one, by cp of coreutils. Where `isAble` is
- * false, the cp of this host can't do it for any file.
+ * Copies ACL, extended attributes and capabilities between open files, with cp of coreutils. `isAble` is
+ * false if this host's cp cannot do it for any file.
  */
 export function copyExtended(from: number, to: number): { isKept: boolean; isAble: boolean; why: string } {
   const { size } = fstatSync(to)

@@ -1,8 +1,8 @@
-/** Lone surrogates stand for the bytes of a name that are not UTF-8: U+DC80 for 0x80, U+DCFF for 0xff (as PEP 383). */
+/** Lone surrogates represent bytes that are not UTF-8: U+DC80 for 0x80, U+DCFF for 0xff (as PEP 383). */
 const escapes = /[\udc80-\udcff]/gu
 const isEscaped = /[\udc80-\udcff]/u
 
-/** A name as text, whatever its bytes. */
+/** Decodes any bytes to a name. */
 export function nameOf(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   if (Buffer.from(text).equals(bytes)) return text
@@ -26,9 +26,9 @@ export const bytesOfName = (name: string): Buffer =>
       .map((part) => (isEscape(part) ? Buffer.of(part.charCodeAt(0) - 0xdc00) : Buffer.from(part))),
   )
 
-/** A path as the system takes it. */
+/** A path for system calls. */
 export const systemPath = (path: string): string | Buffer => (isEscape(path) ? bytesOfName(path) : path)
 
-/** Names in a sentence, with `\xe9` for a byte that is not UTF-8. */
+/** Names for messages, with `\xe9` for a byte that is not UTF-8. */
 export const shownNames = (text: string): string =>
   text.replace(escapes, (escape) => `\\x${(escape.charCodeAt(0) - 0xdc00).toString(16)}`)

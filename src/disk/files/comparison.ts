@@ -4,29 +4,29 @@ import { type Attributes, fits, modeBits } from './attributes.ts'
 import type { OpenDirectory } from './open-directory.ts'
 import { whole } from './reading.ts'
 
-/** Bytes of either text that are compared line by line (contract §13). */
+/** Largest text that is compared line by line, in bytes (contract §13). */
 export const longestText = 1024 * 1024
 /** Milliseconds for one comparison. */
 const patience = 10_000
 
-/** What is there, and what would take its place. */
+/** An existing file and its replacement. */
 export interface Comparison {
-  /** As people know it. */
+  /** Path for messages. */
   readonly path: string
-  /** Null where it is not there yet, and nothing is to be written. */
+  /** Null if the directory does not exist and this is a dry run. */
   readonly directory: OpenDirectory | null
   readonly name: string
-  /** The regular file that would be replaced. */
+  /** The regular file to replace. */
   readonly previous: Stats | null
   readonly wanted: Attributes
   readonly isSameText: boolean
-  /** Bytes that would be written. */
+  /** Bytes to write. */
   readonly size: number
 }
 
 const octal = (mode: number) => `0${(mode & modeBits).toString(8)}`
 
-/** What of owner and mode would change, as people write it. */
+/** Changes of owner and mode, for people. */
 function attributeLines({ previous, wanted, path }: Comparison): string[] {
   if (previous === null || fits(wanted, previous)) return []
   const { mode, uid, gid } = previous
@@ -38,7 +38,7 @@ function attributeLines({ previous, wanted, path }: Comparison): string[] {
   return lines
 }
 
-/** Null where it is none: it holds NUL, or is no UTF-8. */
+/** Null if not text: it contains NUL or is not UTF-8. */
 function textOf(bytes: Buffer): string | null {
   if (bytes.includes(0)) return null
   try {
@@ -48,7 +48,7 @@ function textOf(bytes: Buffer): string | null {
   }
 }
 
-/** The present text of a file of at most 1 MiB, however large it has become. */
+/** Reads a file up to 1 MiB, even if it has grown. */
 export function readSmall(directory: OpenDirectory, name: string): Buffer {
   const fd = directory.openFile(name)
   try {
@@ -62,7 +62,7 @@ export function readSmall(directory: OpenDirectory, name: string): Buffer {
   }
 }
 
-/** How the text would change, as unified diff; a sentence where that can't be shown. */
+/** Changes of the text as a unified diff, or a sentence if that cannot be shown. */
 async function textLines(
   comparison: Comparison,
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -86,7 +86,7 @@ async function textLines(
   )
 }
 
-/** Says what a copy would change, in words; with the bytes that it would write, also how the text would change. */
+/** Reports what a copy would change; given the new content (`pieces`), includes a diff. */
 export async function describeChanges(
   comparison: Comparison,
   pieces: AsyncIterable<Buffer> | Iterable<Buffer> | null,

@@ -11,22 +11,22 @@ import type { OpenDirectory } from './open-directory.ts'
 import { bytesOf } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
 
-/** Bytes of what stands before an entry, as long names: it is held in memory. */
+/** Bytes of headers before an entry, such as long names; they are held in memory. */
 const longestHeader = 4 * 1024 * 1024
 
-/** Of a name in a sentence. */
+/** Characters of a name in a message. */
 const longestShown = 1000
-/** Directories that one entry may lie in: each one on the way is held open. */
+/** Depth of an entry: each directory on the way is held open. */
 const mostDeep = 1000
 
-/** Bytes of names that tar gets at once, and of its output. */
+/** Bytes of names for one tar process, and of its output. */
 const mostAsked = 32 * 1024 * 1024
-/** Bytes of a path that the system takes. */
+/** Longest path that the system accepts, in bytes. */
 const longestPath = 4096
-/** Bytes of a line of tar, beside the name. */
+/** Bytes of a tar output line, besides the name. */
 const lineBytes = 64
 
-/** Arguments with which GNU tar marks ACLs by + and other attributes by *. It opens no file. */
+/** Arguments that make GNU tar mark ACLs by + and other attributes by *, without opening files. */
 const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
 -cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
 
@@ -37,36 +37,37 @@ const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
   symlink: 'symlink',
 }
 
-/** One entry of a tree that is to be written. */
+/** An entry of a tree to write. */
 export interface TreeEntry {
-  /** How many came before it. */
   readonly index: number
   readonly kind: 'file' | 'directory' | 'symlink'
-  /** As the tar has it. */
+  /** Name in the tar. */
   readonly tarName: string
-  /** From the root of the tree on, which is no name. */
+  /** Path segments from the root of the tree, which itself has none. */
   readonly names: readonly string[]
   readonly mode: number
   readonly size: number
-  /** What a symlink holds. */
+  /** Target of a symlink. */
   readonly target: string
-  /** Bytes that were read of the file before it, which is filled up with NUL; such an entry stands for nothing else. */
+  /**
+   * Actual length of the file before it, whose rest is padded with NUL; such an entry has no other meaning.
+   */
   readonly cut: number | null
-  /** To be read to the end before the next entry. */
+  /** Must be read to the end before the next entry. */
   readonly pieces: AsyncIterable<Buffer>
 }
 
 export interface Judged {
-  /** Of the files that are too large to be compared in memory, by index. */
+  /** Checksums of the files too large to compare in memory, by index. */
   readonly sums: ReadonlyMap<number, string>
-  /** Bytes of the files that became shorter while they were read, by index. */
+  /** Actual bytes of files that shrank while they were read, by index. */
   readonly cuts: ReadonlyMap<number, number>
   readonly files: PlainFiles
 }
 
 /**
- * The entries of a tar, in order, each judged by itself; `cuts`: the bytes of those that are shorter than the tar says, by index.
- * Throws `Failure` that names the one that may not be there.
+ * The entries of a tar, in order, each validated alone. `cuts`: actual lengths of files that are shorter than
+ * the tar says, by index. Throws a `Failure` that names the invalid entry.
  */
 export async function* entriesOf(
   fd: number,
@@ -125,16 +126,16 @@ function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>):
   const names = namesOf(tarName)
   const kind = kinds[type ?? '']
   if (kind === undefined)
-    throw refuse(`${type ?? 'something unknown'}, and only files, directories and symlinks are copied`)
+    throw refuse(`${type ?? 'unknown type'}; only files, directories and symlinks are copied`)
   if (names.length === 0 && kind !== 'directory') throw refuse('no name')
-  if (!Number.isSafeInteger(size) || size < 0) throw refuse('no size')
+  if (!Number.isSafeInteger(size) || size < 0) throw refuse('invalid size')
   const target = kind === 'symlink' ? nameIn(header, 'linkname') : ''
   if (target === null || (kind === 'symlink' && !/^[^\0]+$/.test(target)))
     throw refuse('a symlink to nothing')
   return { index, kind, tarName, names, mode, size, target, cut: cutIn(header), pieces }
 }
 
-/** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
+/** Path segments of an entry. Throws `Failure` if it is outside the root of the tree. */
 function namesOf(tarName: string): string[] {
   const refuse = (why: string) => refusal(tarName, why)
   if (tarName.startsWith('/')) throw refuse('an absolute name')
@@ -148,7 +149,7 @@ function namesOf(tarName: string): string[] {
 const refusal = (tarName: string, why: string) =>
   new Failure(`the tree holds ${JSON.stringify(tarName.slice(0, longestShown))}: ${why}`)
 
-/** Its first bytes; all of it is read. */
+/** The first `length` bytes; consumes all pieces. */
 async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
   let left = length
   for await (const piece of pieces) {
@@ -157,7 +158,7 @@ async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): Asyn
   }
 }
 
-/** Judges all of a tree before any of it is written. `most` bounds the names that the tree may make. */
+/** Validates a whole tar before any of it is written. `most`: limit of names that the tree may create. */
 export async function judge(fd: number, most: number): Promise<Judged> {
   const sums = new Map<number, string>()
   const cuts = new Map<number, number>()
@@ -189,15 +190,15 @@ export async function judge(fd: number, most: number): Promise<Judged> {
   return { sums, cuts, files }
 }
 
-/** Names that an entry may make behind the one before it: its own, and directories that have no entry. */
+/** Names that an entry may create after the previous one: its own, and directories without an entry. */
 function newNames(names: readonly string[], previous: readonly string[]): number {
   const common = names.findIndex((name, at) => name !== previous[at])
   return common < 0 ? 0 : names.length - common
 }
 
 /**
- * The files of a tree, and which of them have no ACL and no extended attributes: one process tells it for all, where cp
- * takes one for each file. A hint only: where it can't be told, they are not plain.
+ * Files of a tree without ACL and extended attributes: one tar process finds them all, where cp needs a
+ * process per file. Only an optimization: if it fails, no file counts as plain.
  */
 class PlainFiles {
   readonly #paths = new Set<string>()
@@ -205,13 +206,16 @@ class PlainFiles {
   #asked = 0
   #plain: ReadonlySet<string> = new Set()
 
-  /** `names`: how many are new on the way to it, with its own. */
+  /** `names`: number of new path segments, including its own. */
   add(path: string, names: number): void {
     this.#bytes += (path.length + lineBytes) * names
     if (this.#bytes <= mostAsked && path.length < longestPath) this.#paths.add(path)
   }
 
-  /** Whether a file that is replaced is plain, and gets no ACL from its directory. False for the first one that is asked for. */
+  /**
+   * Whether the replaced file is plain and inherits no ACL. False for the first file, so that one file needs
+   * no tar.
+   */
   has(root: OpenDirectory, path: string): boolean {
     this.#asked += 1
     if (this.#asked === 2) this.#plain = plainOf(root, this.#paths)
@@ -219,10 +223,10 @@ class PlainFiles {
   }
 }
 
-/** Which of these files, and of the directories on the way to them, are plain. */
+/** Plain files among these, and plain directories on the way to them. */
 function plainOf(root: OpenDirectory, paths: Iterable<string>): ReadonlySet<string> {
   const seen = new Map([['.', true]])
-  // tar follows a symlink on the way to a name, so it gets no name behind one.
+  // tar follows symlinks in a path, so it gets no path through one.
   const isThere = (path: string): boolean => {
     const known = seen.get(path) ?? (isThere(dirname(path)) && isFileOrDirectory(root, path))
     seen.set(path, known)

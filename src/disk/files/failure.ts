@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os'
 import { shownNames } from './byte-names.ts'
 
-/** Why an order for files is not carried out, as a sentence. */
+/** Error of an order for files, as a sentence for people. */
 export class Failure extends Error {
-  /** 126: nothing of it could begin. */
+  /** 126: nothing was started. */
   readonly exitCode: 1 | 126
-  /** Of the system, where that refused something. */
+  /** Error code of the system call, if one failed. */
   readonly code: string | undefined
 
   constructor(sentence: string, exitCode: 1 | 126 = 1, code?: string) {
@@ -15,12 +15,12 @@ export class Failure extends Error {
   }
 }
 
-/** Which call of the system was refused with which code; null where it was none. */
+/** Error code of a failed system call; null for other errors. */
 export function codeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
-/** In the system's own words, but with the path that the order means instead of one of /proc. */
+/** Keeps the system's own words, but names the path of the order instead of one in /proc. */
 export function refusedBy(error: unknown, path: string, doing: string): unknown {
   const code = codeOf(error)
   if (error instanceof Failure || code === null) return error
@@ -28,7 +28,7 @@ export function refusedBy(error: unknown, path: string, doing: string): unknown 
   return new Failure(`${doing} ${path}: ${words} (${code})`, 1, code)
 }
 
-/** The user of this process; a number where the host has no name for it. */
+/** Name of the current user; its number if the host has no name for it. */
 export function userName(): string {
   try {
     return userInfo().username
@@ -37,12 +37,12 @@ export function userName(): string {
   }
 }
 
-/** Names the directory and the user, not the temporary file that could not be made there. */
+/** Names the directory and the user instead of the temporary file that could not be created. */
 export function refusedIn(error: unknown, directory: string): unknown {
   const refusal = refusedBy(error, `in ${directory} as ${userName()}`, 'write')
   return codeOf(refusal) === 'EPERM' ? hinted(refusal as Failure, 'is it immutable (lsattr -d)?') : refusal
 }
 
-/** Adds a likely cause, or what to do. */
+/** Adds a likely cause or a remedy. */
 export const hinted = ({ message, code }: Failure, hint: string): Failure =>
   new Failure(`${message}; ${hint}`, 1, code)

@@ -27,15 +27,15 @@ import { codeOf, Failure, refusedBy, refusedIn } from './failure.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, W_OK, X_OK } = constants
 
-/** Of a directory: what is made in it gets its group (inode(7)). */
+/** Mode bit of a directory that passes its group to new entries (inode(7)). */
 const setgid = 0o2000
 
-/** open(2): names a file without opening it. Node has no constant for it. */
+/** open(2): refers to a file without opening it. Node has no constant for it. */
 const O_PATH = 0o10000000
-/** The number of the mount that something open lies on. */
+/** Mount ID of an open file. */
 const mountOf = (fd: number) => /^mnt_id:.*$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[0]
 
-/** What something is that is no regular file. */
+/** Type of a file, for messages. */
 export function kindOf(stats: Stats): string {
   if (stats.isDirectory()) return 'a directory'
   if (stats.isSymbolicLink()) return 'a symbolic link'
@@ -45,8 +45,8 @@ export function kindOf(stats: Stats): string {
 }
 
 /**
- * A directory that is held open: a name in it is a name in this very directory, whatever its path leads to meanwhile. No
- * symlink in it is followed. Throws `Failure` with the path and the system's own words.
+ * A directory held open: names resolve in this very directory, even if its path changes meanwhile. Symlinks
+ * in it are not followed. Throws `Failure` with the path and the system's own words.
  */
 export class OpenDirectory {
   readonly path: string
@@ -58,7 +58,7 @@ export class OpenDirectory {
     this.fd = fd
   }
 
-  /** By its whole path, as any program of this user would find it. */
+  /** Opens by path and follows symlinks, as any program of this user would. */
   static open(path: string): OpenDirectory {
     try {
       return new OpenDirectory(path, openSync(systemPath(path), O_RDONLY | O_DIRECTORY))
@@ -67,7 +67,6 @@ export class OpenDirectory {
     }
   }
 
-  /** A directory in this one. */
   child(name: string, follow = false): OpenDirectory {
     const flags = O_RDONLY | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW)
     const fd = this.#do('open', name, (at) => openSync(at, flags))
@@ -82,30 +81,32 @@ export class OpenDirectory {
     return fstatSync(this.fd)
   }
 
-  /** Throws the `Failure` that a directory or symlink of this owner would end in, as far as that shows without making it. */
+  /**
+   * Throws the `Failure` of creating a directory or symlink with this owner, as far as it can be predicted.
+   */
   assertTakes(owner: Ownership, path: string): void {
     this.assertWritable()
     assertGivable(owner, this.ownerOfNew(), path)
   }
 
-  /** Throws the `Failure` that adding a name would end in, as far as that shows without adding one. */
+  /** Throws the `Failure` of adding a name, as far as it can be predicted. */
   assertWritable(): void {
     try {
       accessSync(`/proc/self/fd/${this.fd}`, W_OK | X_OK)
     } catch (error) {
-      // access(2) knows nothing of the capabilities of a user other than root.
+      // access(2) ignores the capabilities of users other than root.
       if (codeOf(error) !== 'EACCES' || !isAble(capDacOverride)) throw refusedIn(error, this.path)
     }
   }
 
-  /** Whom a new file in it belongs to. */
+  /** Owner of a new file in this directory. */
   ownerOfNew(): Pick<Stats, 'uid' | 'gid'> {
     const { mode, gid } = this.stat()
     const own = (mode & setgid) === 0 ? process.getegid?.() : gid
     return { uid: process.geteuid?.() ?? 0, gid: own ?? gid }
   }
 
-  /** Why this user may not write to a file, as the system says it; null where that may be done. */
+  /** Error code if this user may not write the file; null otherwise. */
   whyReadOnly(name: string): string | null {
     try {
       accessSync(this.#at(name), W_OK)
@@ -134,33 +135,33 @@ export class OpenDirectory {
     }
   }
 
-  /** The names in it, sorted. */
+  /** Its entries, sorted. */
   names(): string[] {
     const found = this.#do('readdir', '', (at) => readdirSync(at, { encoding: 'buffer' }))
     return found.map(nameOf).sort()
   }
 
-  /** Of what a symlink leads to. Null where there is nothing of that name. */
+  /** Follows symlinks. Null if the name does not exist. */
   statFollowed(name: string): Stats | null {
     return this.#do('stat', name, (at) => statSync(at, { throwIfNoEntry: false })) ?? null
   }
 
-  /** Null where there is nothing of that name. */
+  /** Null if the name does not exist. */
   lstat(name: string): Stats | null {
     return this.#do('stat', name, (at) => lstatSync(at, { throwIfNoEntry: false })) ?? null
   }
 
-  /** A regular file, to be read. Throws `Failure` for anything else, which is not waited for. */
+  /** Opens a regular file for reading. Throws `Failure` for anything else, and never blocks on it. */
   openFile(name: string, follow = false): number {
     const flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)
     const fd = this.#do('open', name, (at) => openSync(at, flags))
     const stats = fstatSync(fd)
     if (stats.isFile()) return fd
     closeSync(fd)
-    throw new Failure(`${this.pathOf(name)} is ${kindOf(stats)}, and no regular file`)
+    throw new Failure(`${this.pathOf(name)} is ${kindOf(stats)}, not a regular file`)
   }
 
-  /** A new file that only this user may read. Null where there is something of that name. */
+  /** Creates a file that only this user may read. Null if the name exists. */
   createFile(name: string): number | null {
     try {
       const fd = openSync(this.#at(name), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -184,7 +185,7 @@ export class OpenDirectory {
     return nameOf(this.#do('readlink', name, (at) => readlinkSync(at, { encoding: 'buffer' })))
   }
 
-  /** Gives what is there a second name; nothing may have it yet. */
+  /** Adds a hard link, whose name must not exist yet. */
   link(name: string, other: string): void {
     this.#change('link', other, (at) => linkSync(this.#at(name), at))
   }
@@ -193,7 +194,7 @@ export class OpenDirectory {
     this.#change('replace', to, (at) => renameSync(this.#at(from), at))
   }
 
-  /** Owner of a new symlink itself, which is to be known by `path`. */
+  /** Sets the owner of a new symlink itself; `path` is its path in messages. */
   own(name: string, owner: Ownership, path: string): void {
     try {
       lchownSync(this.#at(name), owner.uid ?? -1, owner.gid ?? -1)
@@ -203,7 +204,7 @@ export class OpenDirectory {
     }
   }
 
-  /** True where it was there. */
+  /** False if it did not exist. */
   remove(name: string): boolean {
     try {
       unlinkSync(this.#at(name))
@@ -215,7 +216,10 @@ export class OpenDirectory {
     }
   }
 
-  /** Gives the directory itself an owner, then a mode; null leaves it. It keeps a setgid that it has from its parent. */
+  /**
+   * Sets owner, then mode, of the directory itself; null keeps a value. Keeps a setgid inherited from its
+   * parent.
+   */
   settle(uid: number | null, gid: number | null, mode: number | null): void {
     const { path, fd } = this
     try {
@@ -223,7 +227,7 @@ export class OpenDirectory {
       if (mode === null) return
       const found = this.stat().mode & modeBits
       const wanted = mode | (found & setgid)
-      // A chmod by a user outside of its group would clear the setgid.
+      // A chmod by a user outside the group would clear setgid.
       if (wanted !== found) fchmodSync(fd, wanted)
     } catch (error) {
       assertGivable({ uid, gid }, this.stat(), path)
@@ -231,7 +235,7 @@ export class OpenDirectory {
     }
   }
 
-  /** Makes the names in it last. */
+  /** Makes its names durable. */
   sync(): void {
     if (this.isDirty) fsyncSync(this.fd)
     this.isDirty = false
@@ -262,7 +266,7 @@ export class OpenDirectory {
     try {
       work(this.#at(name))
     } catch (error) {
-      // Another process was faster: the name is what is wrong then.
+      // Another process created the name first, so blame the name, not the directory.
       throw codeOf(error) === 'EEXIST'
         ? refusedBy(error, this.pathOf(name), 'create')
         : refusedIn(error, this.path)

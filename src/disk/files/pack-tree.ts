@@ -7,10 +7,10 @@ import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
 import { withByteNames, withCut } from './tar-records.ts'
 
-/** How a tree of this host is sent. */
+/** Options for sending a tree of this host. */
 interface Packing {
   readonly follow: boolean
-  /** Hears of each file and directory that changed while it was read. */
+  /** Called for each file and directory that changed while it was read. */
   readonly changedAt: (path: string) => void
 }
 
@@ -20,10 +20,10 @@ const smallBytes = 1024 * 1024
 /** Limit in bytes for a file of unknown size, because it is read into memory. */
 const mostMade = 32 * 1024 * 1024
 
-/** In the place of what a large file has lost while it was read; an entry behind it says so. */
+/** Padding for a large file that shrank while it was read; the entry after it has its length. */
 const filling = Buffer.alloc(65_536)
 
-/** The mode keeps the bits of the type, which no tar holds: tar-stream takes 0 for none, and would make 0644 of it. */
+/** Keeps the type bits of the mode, which tar drops: tar-stream replaces a mode of 0 by 0644. */
 const common = ({ mode, mtime }: Stats) => ({ mode, mtime })
 
 const directoryEntry = (directory: OpenDirectory, tarName: string): Headers => ({
@@ -42,16 +42,16 @@ class Packer {
     this.#packing = packing
   }
 
-  /** `above`: the directories on the way, by what the system calls them, as a link may lead back to one. */
+  /** `above`: device and inode of the parent directories, because a link may lead back to one. */
   async directory(directory: OpenDirectory, prefix: string, above: readonly string[]): Promise<void> {
     const before = fstatSync(directory.fd, { bigint: true })
     const own = `${before.dev} ${before.ino}`
-    if (above.includes(own)) throw new Failure(`${directory.path} leads to a directory that it lies in`)
+    if (above.includes(own)) throw new Failure(`${directory.path} leads back to a directory that contains it`)
     for (const name of directory.names()) await this.entry(directory, name, prefix + name, [...above, own])
     if (hasChanged(directory.fd, before)) this.#packing.changedAt(directory.path)
   }
 
-  /** What is in a directory, at the top of the tree; `tarName`: the name of the directory itself, or empty. */
+  /** Content of a top directory; `tarName`: name of the directory itself, or empty. */
   async top(directory: OpenDirectory, tarName: string): Promise<void> {
     if (tarName !== '') await this.#write(directoryEntry(directory, tarName))
     await this.directory(directory, '', [])
@@ -77,7 +77,7 @@ class Packer {
       return
     }
     if (!found.isDirectory())
-      throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, and no file, directory or symlink`)
+      throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, not a file, directory or symlink`)
     await this.#write({ ...common(found), name: `${tarName}/`, type: 'directory' })
     const child = directory.child(name, follow)
     try {
@@ -87,7 +87,7 @@ class Packer {
     }
   }
 
-  /** A tar says the size first: a small file is read before it does, and a large one that has shrunk since is filled up. */
+  /** A tar has the size first: read a small file before its header; pad a large one that shrank since. */
   async #file(directory: OpenDirectory, name: string, tarName: string): Promise<void> {
     const path = directory.pathOf(name)
     const fd = directory.openFile(name, this.#packing.follow)
@@ -111,11 +111,11 @@ class Packer {
     }
   }
 
-  /** Answers how many bytes there were. */
+  /** Resolves to the number of bytes read. */
   async #write(header: Headers, pieces: AsyncIterable<Buffer> | Iterable<Buffer> = []): Promise<number> {
     const sink = this.#tar.entry(withByteNames(header))
     const done = once(sink, 'close')
-    // Where it breaks off, whoever reads the tar hears of it.
+    // The reader of the tar gets the error.
     done.catch(() => undefined)
     const size = header.size ?? 0
     let sent = 0
@@ -134,12 +134,12 @@ class Packer {
   }
 }
 
-/** Names the top of a tree itself: its entry says the mode of a directory that is made for it. */
+/** Name of the top of a tree: its entry has the mode of a new directory there. */
 export const topName = './'
 
 /**
- * What goes to the top of a tree: something in a directory, under the name `tarName`; or with `name` null all that is in that, and
- * itself where `tarName` is `topName`.
+ * A root of a tree: an entry of a directory, under the name `tarName`; with `name` null, the content of the
+ * directory, and the directory itself if `tarName` is `topName`.
  */
 export interface TreeRoot {
   readonly directory: OpenDirectory
@@ -147,7 +147,7 @@ export interface TreeRoot {
   readonly tarName: string
 }
 
-/** A tar of what these are, in their order. */
+/** A tar of these roots, in order. */
 export function treeOf(roots: readonly TreeRoot[], packing: Packing): AsyncIterable<Buffer> {
   const tar = pack()
   const packer = new Packer(tar, packing)

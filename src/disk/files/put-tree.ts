@@ -8,12 +8,12 @@ import { whole } from './reading.ts'
 import { assertReplaceable, backupName, isSameText, sha256In, statReplaceable } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
 
-/** Of directories that no entry of a tree says a mode of. */
+/** Mode of directories without an entry in the tree. */
 const usualMode = 0o755
-/** Without these its maker could not write in it. */
+/** Without these bits the creator could not write in the directory. */
 const ownersMode = 0o700
 
-/** Whether an owner or a group is asked for. */
+/** Whether the order sets an owner or a group. */
 const isAsked = ({ uid, gid }: DesiredAttributes) => uid !== null || gid !== null
 
 interface Step {
@@ -21,16 +21,16 @@ interface Step {
   readonly directory: OpenDirectory
 }
 
-/** Puts the entries of a tree below a directory, one after the other, each by its directory alone. */
+/** Writes the entries of a tree below a directory, one after the other, each within its own directory. */
 class TreeCopy {
   readonly #placing: Placing
-  /** Null where it is not there yet, and nothing is to be written. */
+  /** Null if it does not exist and this is a dry run. */
   readonly #root: OpenDirectory | null
   readonly #isNewRoot: boolean
   readonly #judged: Judged
-  /** From the root to the directory of the last entry. */
+  /** Open directories from the root to that of the last entry. */
   readonly #way: Step[] = []
-  /** Directories that get their mode in the end. */
+  /** Directories that get their mode at the end. */
   readonly #late: { readonly names: readonly string[]; readonly mode: number }[] = []
   changed: boolean
 
@@ -52,7 +52,7 @@ class TreeCopy {
     return entry.kind === 'file' ? this.#putFile(entry, directory) : this.#putLink(entry, directory)
   }
 
-  /** Gives the directories their modes that kept their maker out, and makes all names last. */
+  /** Sets the modes that would have locked out the creator, and makes all names durable. */
   end(): void {
     for (const { names, mode } of this.#late.toReversed()) this.#enter(names)?.settle(null, null, mode)
     this.close()
@@ -77,7 +77,7 @@ class TreeCopy {
     return join(this.#placing.copy.path, ...names)
   }
 
-  /** The directory of these names, made where it is missing; null where it is, and nothing is to be written. */
+  /** Opens the directory of these names, and creates it if missing; in a dry run null if missing. */
   #enter(names: readonly string[]): OpenDirectory | null {
     let common = 0
     while (common < this.#way.length && this.#way[common]?.name === names[common]) common += 1
@@ -95,7 +95,7 @@ class TreeCopy {
         this.#make(parent, name, names.slice(0, depth + 1), usualMode)
       } else if (!found.isDirectory())
         throw new Failure(
-          `${parent.pathOf(name)} is ${kindOf(found)}, and no directory: nothing of ${this.#pathOf(names)} is written`,
+          `${parent.pathOf(name)} is ${kindOf(found)}, not a directory: cannot write to ${this.#pathOf(names)}`,
         )
       this.#way.push({ name, directory: parent.child(name) })
     }
@@ -106,7 +106,7 @@ class TreeCopy {
     const { workspace, desired } = this.#placing
     const isLate = (mode & ownersMode) !== ownersMode
     workspace.checkCancelled()
-    // Its mode from the beginning where its owner stays: a chmod may clear the setgid that it gets from its parent.
+    // Create it with its mode if the owner stays: a chmod may clear a setgid inherited from the parent.
     parent.makeDirectory(name, isLate || isAsked(desired) ? ownersMode : mode)
     workspace.report({ changed: true })
     this.changed = true
@@ -134,13 +134,13 @@ class TreeCopy {
     this.changed = true
     if (parent === null || this.#placing.copy.check !== undefined) {
       parent?.assertTakes(this.#placing.desired, this.#pathOf(names))
-      return this.#placing.say(`${this.#pathOf(names)} would be made`)
+      return this.#placing.say(`${this.#pathOf(names)} would be created`)
     }
     this.#make(parent, name, names, fresh)
     return undefined
   }
 
-  /** Of a directory that was there, only what is asked for is changed. */
+  /** Changes only the requested attributes of an existing directory. */
   #own(directory: OpenDirectory | null): void {
     const { desired, copy, workspace, say } = this.#placing
     if (directory === null) return
@@ -184,7 +184,7 @@ class TreeCopy {
       this.changed = true
       if (losesSetIds(this.#placing.desired, previous, mode)) this.#placing.bare.push(place.path)
     }
-    // The next entry begins where this one ends.
+    // Consume the rest of this entry, so that the next one can start.
     if (small === null) for await (const _ of entry.pieces);
   }
 
@@ -216,7 +216,7 @@ class TreeCopy {
   }
 }
 
-/** The directory that a tree goes to. One that is missing is made, in a directory that is there. */
+/** The target directory of a tree. A missing one is created, if its parent exists. */
 function rootOf({ copy, workspace, desired }: Placing): { root: OpenDirectory | null; isNew: boolean } {
   const path = normalize(copy.path).replace(/(?<=.)\/$/, '')
   const isMeantAsDirectory = copy.path.endsWith('/')
@@ -225,12 +225,12 @@ function rootOf({ copy, workspace, desired }: Placing): { root: OpenDirectory | 
   try {
     const name = basename(path)
     const found = parent.lstat(name)
-    // As any program does where a / says that it is to be a directory.
+    // A trailing / follows a symlink, as everywhere.
     if (found?.isSymbolicLink() === true && isMeantAsDirectory)
       return { root: OpenDirectory.open(path), isNew: false }
     if (found !== null) {
       if (found.isDirectory()) return { root: parent.child(name), isNew: false }
-      throw new Failure(`${path} is ${kindOf(found)}, and no directory`)
+      throw new Failure(`${path} is ${kindOf(found)}, not a directory`)
     }
     if (copy.check !== undefined) {
       parent.assertTakes(desired, path)
@@ -249,8 +249,8 @@ function rootOf({ copy, workspace, desired }: Placing): { root: OpenDirectory | 
 }
 
 /**
- * Puts a tar in its place below a directory, each file of it whole; answers whether anything had to be changed. All of it is judged
- * before anything is written. A tree of more than `mostEntries` is refused.
+ * Writes a tar below a directory, each file atomically; returns whether anything had to change. The whole tar
+ * is validated before anything is written. A tree of more than `mostEntries` is refused.
  */
 export async function putTree(
   placing: Placing,

@@ -8,15 +8,14 @@ const reading = promisify(read)
 
 interface ReadRange {
   readonly from?: number
-  /** Fewer bytes come of a file that is shorter. */
+  /** Exclusive end; a shorter file ends earlier. */
   readonly to?: number
-  /** Bytes of one piece. */
   readonly pieceBytes: number
-  /** A piece holds until the next one is asked for: two buffers do for all. */
+  /** Reuses two buffers: a piece is valid until the next one is requested. */
   readonly isReused?: boolean
 }
 
-/** The bytes of an open file, from its first on: at most so many. Throws `Failure` that names `path` where it cannot be read. */
+/** The first `size` bytes of an open file. Throws a `Failure` that names `path` if it cannot be read. */
 export async function* bytesOf(
   fd: number,
   size: number = Number.POSITIVE_INFINITY,
@@ -30,8 +29,8 @@ export async function* bytesOf(
 }
 
 /**
- * The bytes of an open file; the next piece is read while one is used. A stream of Node's would close what it did not open where
- * its reader leaves early.
+ * The bytes of an open file; reads the next piece while one is used. A Node stream would close the descriptor
+ * when its reader stops early.
  */
 export async function* piecesOf(
   fd: number,
@@ -46,7 +45,7 @@ export async function* piecesOf(
   }
   const piece = (at: number) => {
     const bytes = filled(at)
-    // Whoever asks for it hears of it.
+    // The error is thrown when the piece is awaited.
     bytes.catch(() => undefined)
     return bytes
   }
@@ -61,7 +60,7 @@ export async function* piecesOf(
       if (isReused) spare.push(bytes)
     }
   } finally {
-    // The file may be closed only then.
+    // The caller may close the file only after the last read.
     await next.catch(() => undefined)
   }
 }
@@ -73,8 +72,8 @@ export async function whole(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): P
 }
 
 /**
- * The size of an open file; null where it holds more or fewer bytes than it says and did not change: the kernel makes it as it is
- * read, as in /proc and /sys, and only its end says its size. Throws `Failure` where it cannot be read.
+ * Size of an open file; null if the kernel generates it on reading, as in /proc and /sys: it then holds more
+ * or fewer bytes than its size although it did not change. Throws `Failure` if it cannot be read.
  */
 export function sizeOf(fd: number, before: BigIntStats, path: string): number | null {
   const size = Number(before.size)
@@ -86,7 +85,7 @@ export function sizeOf(fd: number, before: BigIntStats, path: string): number | 
   }
 }
 
-/** Whether something open is another one since, as far as the system tells. */
+/** Whether an open file has changed, as far as the system reports. */
 export function hasChanged(fd: number, before: BigIntStats): boolean {
   const after = fstatSync(fd, { bigint: true })
   return after.size !== before.size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs

@@ -10,29 +10,29 @@ import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf } from './reading.ts'
 
 const syncing = promisify(fsync)
-/** The bit of a mode: in such a directory, only their owners replace files. */
+/** Mode bit of a directory in which only owners may replace their files. */
 const sticky = 0o1000
-/** Bytes of a file name, on all usual file systems. */
+/** Longest file name in bytes, on all common file systems. */
 const longestName = 255
 
 const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PATH'"
 
-/** Keeps the temporary files of one piece of work, and knows whether it may still change anything. */
+/** Manages the temporary files of one order, and knows whether it may still change anything. */
 export interface Temporaries {
   readonly taskId: string
-  /** Hears that something is in its place. */
+  /** Called after a change. */
   report(outcome: { readonly changed: boolean }): void
-  /** To be called right before anything takes its place. Throws `Failure` where the work was ended. */
+  /** Call right before a change. Throws `Failure` if the order was cancelled. */
   checkCancelled(): void
-  /** Tells people what they should know of something that is in its place all the same; each sentence once. */
+  /** Adds a warning about a copy that succeeded; each sentence once. */
   note(sentence: string): void
   /** A new temporary file. */
   create(directory: OpenDirectory): { name: string; fd: number }
-  /** A name for what is no file, that nothing has. */
+  /** An unused name for a symlink. */
   reserve(directory: OpenDirectory): string
 }
 
-/** A file that is being made beside the one whose place it takes. */
+/** A new file, written beside the one that it replaces. */
 export class Replacement {
   readonly #workspace: Temporaries
   readonly #directory: OpenDirectory
@@ -57,7 +57,7 @@ export class Replacement {
     await this.#appended(this.#text.write(piece))
   }
 
-  /** Takes the place, whole and durably. Throws `Failure` if the order was cancelled. */
+  /** Replaces the file, atomically and durably. Throws `Failure` if the order was cancelled. */
   async commit(
     attributes: Attributes,
     { keepsPrevious, isPlain }: { keepsPrevious: boolean; isPlain?: (() => boolean) | undefined },
@@ -78,14 +78,14 @@ export class Replacement {
     this.#workspace.report({ changed: true })
   }
 
-  /** To be called in any case: a temporary file that took no place goes. */
+  /** Must always be called: removes a temporary file that was not committed. */
   async close(): Promise<void> {
     await this.#text.settled()
     closeSync(this.#fd)
     if (!this.#isPlaced) this.#directory.remove(this.#temporary)
   }
 
-  /** The new file has what the previous one had beside its content, owner and mode; what can't be kept is told. */
+  /** Keeps ACL, extended attributes and capabilities of the previous file; notes those it cannot keep. */
   #copyExtended(mode: number, isPlain = () => false): void {
     if (this.#directory.lstat(this.#name)?.isFile() !== true || isPlain()) return
     let from: number
@@ -103,7 +103,9 @@ export class Replacement {
     }
   }
 
-  /** By way of an empty file, because cp gives the mode, too: that of the previous file may open the new content to more users. */
+  /**
+   * Copies by way of an empty file, because cp also sets the previous mode, which may expose the new content.
+   */
   #narrowed(from: number, mode: number): ReturnType<typeof copyExtended> {
     const { name, fd } = this.#workspace.create(this.#directory)
     try {
@@ -130,7 +132,7 @@ export class Replacement {
   }
 }
 
-/** What stands in the place that a file is to take; null where nothing does. Throws `Failure` for what is not replaced. */
+/** The file or symlink to replace; null without one. Throws `Failure` for anything that is not replaced. */
 export function statReplaceable(directory: OpenDirectory, name: string): Stats | null {
   const found = directory.lstat(name)
   if (found === null || found.isFile() || found.isSymbolicLink()) return found
@@ -138,8 +140,8 @@ export function statReplaceable(directory: OpenDirectory, name: string): Stats |
 }
 
 /**
- * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what is there; otherwise returns that. All of it
- * is certain before anything is written.
+ * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what exists; otherwise returns its
+ * stats. Called before anything is written.
  */
 export function assertReplaceable(directory: OpenDirectory, name: string, isLink = false): Stats | null {
   const previous = statReplaceable(directory, name)
@@ -150,7 +152,7 @@ export function assertReplaceable(directory: OpenDirectory, name: string, isLink
       `${path} is a symbolic link to a directory, which a file cannot replace; to copy into the directory: ${path}/`,
     )
   if (directory.isMountPoint(name))
-    throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
+    throw new Failure(`${path} is a mount point, which cannot be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
   if (previous.isFile()) assertMutable(directory, name)
   const { mode, uid } = directory.stat()
   const owners = [previous.uid, uid]
@@ -163,7 +165,7 @@ export function assertReplaceable(directory: OpenDirectory, name: string, isLink
   return previous
 }
 
-/** Throws `Failure` for a file that nothing may change. */
+/** Throws `Failure` for an immutable file or a read-only file system. */
 export function assertMutable(directory: OpenDirectory, name: string): void {
   const path = directory.pathOf(name)
   const code = directory.whyReadOnly(name)
@@ -171,7 +173,7 @@ export function assertMutable(directory: OpenDirectory, name: string): void {
   if (code === 'EROFS') throw new Failure(`write ${path}: read-only file system (EROFS)`, 1, code)
 }
 
-/** Makes something in a directory, or tries it; where that is refused, says how to do without. */
+/** Calls `add`; if the directory refuses it, the error has a hint how to write in place. */
 export function addBeside<T>(directory: OpenDirectory, name: string, add: () => T): T {
   try {
     return add()
@@ -186,7 +188,7 @@ export function addBeside<T>(directory: OpenDirectory, name: string, add: () => 
 const notKept = (of: string, why: string) =>
   `not all ACLs, extended attributes and capabilities of ${shownNames(of)} are kept: ${why}`
 
-/** The name of what is kept of a file that is replaced: whole characters, and at most 255 bytes. */
+/** Name of the backup of a replaced file: whole characters, at most 255 bytes. */
 export function backupName(name: string, taskId: string): string {
   const ending = `.rsm-${taskId}`
   const kept = Array.from(name)
@@ -194,7 +196,7 @@ export function backupName(name: string, taskId: string): string {
   return kept.join('') + ending
 }
 
-/** Whether a file of at most 1 MiB holds these bytes; false where this user may not read it. */
+/** Whether a file of at most 1 MiB holds these bytes; false if this user may not read it. */
 export function isSameText(directory: OpenDirectory, name: string, bytes: Buffer): boolean {
   try {
     return readSmall(directory, name).equals(bytes)
@@ -204,7 +206,7 @@ export function isSameText(directory: OpenDirectory, name: string, bytes: Buffer
   }
 }
 
-/** Null where this user may not read it. */
+/** Null if this user may not read it. */
 export async function sha256In(directory: OpenDirectory, name: string): Promise<string | null> {
   let fd: number
   try {

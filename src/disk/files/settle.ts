@@ -14,24 +14,24 @@ export const listed = (paths: readonly string[]): string =>
   shownNames(paths.slice(0, listedAtMost).join(', ')) +
   (paths.length > listedAtMost ? ` and ${paths.length - listedAtMost} more` : '')
 
-/** Null where nothing is to be told. */
+/** Note about files without setuid and setgid; null without any. */
 export const bareText = (paths: readonly string[]): string | null =>
   paths.length === 0
     ? null
     : `${listed(paths)}: copied without setuid and setgid, which only --mode or chmod sets`
 
-/** What files are put in their places with. */
+/** Context for placing files. */
 export interface Placing {
   readonly copy: Pick<CopyOrder, 'path' | 'backup' | 'check'>
   readonly desired: DesiredAttributes
   readonly workspace: Temporaries
-  /** Collects the paths of new files that did not get the setuid or setgid of their source. */
+  /** Collects paths of new files that did not get the setuid or setgid of their source. */
   readonly bare: string[]
-  /** For people who read what a copy did. */
+  /** Reports what the copy did, for people. */
   readonly say: (line: string) => void
 }
 
-/** Makes one file what it is to be, or says what that would change; answers whether there was anything. */
+/** Makes a file match the order, or reports what would change; returns whether anything did. */
 export async function settle(
   { copy, workspace, say }: Placing,
   place: Comparison,
@@ -40,7 +40,7 @@ export async function settle(
 ): Promise<boolean> {
   const { path, directory, name, previous, wanted, isSameText } = place
   if (isSameText && previous !== null && fits(wanted, previous)) return false
-  // A second name may be anywhere: what it leads to is not changed.
+  // A file with a second name is replaced, so that its other name is not changed.
   const isInPlace = isSameText && previous?.nlink === 1
   if (copy.check !== undefined) judge(place, isInPlace)
   if (directory === null || copy.check !== undefined) {
@@ -63,7 +63,7 @@ export async function settle(
   return true
 }
 
-/** Throws the `Failure` that writing would end in, as far as that shows beforehand. */
+/** Throws the `Failure` that writing would end in, as far as it can be predicted. */
 function judge({ directory, name, previous, wanted, path }: Comparison, isInPlace: boolean): void {
   if (directory === null) return
   if (isInPlace && previous !== null) {
@@ -75,7 +75,7 @@ function judge({ directory, name, previous, wanted, path }: Comparison, isInPlac
   assertGivable(wanted, directory.ownerOfNew(), path)
 }
 
-/** Owner and mode alone, of the very file that was compared. */
+/** Sets owner and mode of the very file that was compared. */
 function applyTo(
   { name, previous, wanted, path }: Comparison,
   directory: OpenDirectory,

@@ -1,20 +1,20 @@
 import type { Headers } from 'tar-stream'
 import { bytesOfName, nameOf } from './byte-names.ts'
 
-/** A header with its pax records, of which the types of tar-stream do not know. */
+/** A header with its pax records, which the types of tar-stream lack. */
 interface Recorded extends Headers {
   pax?: Record<string, string> | null
 }
 
-/** Records of an entry (pax) for names that its `path` and `linkpath` cannot hold: their bytes, as Latin-1. */
+/** Pax records for names that `path` and `linkpath` cannot hold: their bytes, as Latin-1. */
 const nameRecords = { name: 'RSM.path', linkname: 'RSM.linkpath' } as const
-/** Bytes that were read of the file before it, which became shorter than its header says. */
+/** Actual bytes of the file before it, which shrank while it was read. */
 const cutRecord = 'RSM.cut'
 
-/** A name that has U+FFFD itself needs a record too, because a reader takes that for a lost byte. */
+/** A name that contains U+FFFD needs a record too, because a reader takes that for a lost byte. */
 const needsRecord = /[\ufffd\udc80-\udcff]/u
 
-/** The header with what its names need; an rsm that does not know the records refuses such names. */
+/** Adds the records for its names; an rsm that does not know the records refuses such names. */
 export function withByteNames(header: Recorded): Recorded {
   const pax: Record<string, string> = { ...header.pax }
   for (const field of ['name', 'linkname'] as const) {
@@ -24,7 +24,7 @@ export function withByteNames(header: Recorded): Recorded {
   return Object.keys(pax).length === 0 ? header : { ...header, pax }
 }
 
-/** A name of an entry, from its record where it has one; null where bytes of it were lost. */
+/** Name of an entry, from its record if it has one; null if bytes were lost. */
 export function nameIn(header: Recorded, field: keyof typeof nameRecords): string | null {
   const record = header.pax?.[nameRecords[field]]
   if (record !== undefined) return nameOf(Buffer.from(record, 'latin1'))
@@ -32,7 +32,10 @@ export function nameIn(header: Recorded, field: keyof typeof nameRecords): strin
   return name.includes('\ufffd') ? null : name
 }
 
-/** Says how much was read of the file before: beside a directory that has an entry already, so that an older rsm reads the tree. */
+/**
+ * Records the actual length of the file before, on a directory that already has an entry, so that an older
+ * rsm can read the tree.
+ */
 export const withCut = (directory: Headers, bytes: number): Recorded => ({
   ...directory,
   pax: { [cutRecord]: String(bytes) },

@@ -29,7 +29,7 @@ test('check of a tree that is not there says what would be written, and writes n
   t.like(await copy({ file, path, kind, check: 'CHANGED' }), {
     ...done,
     changed: true,
-    said: `${path}/index.html would be written\n${path}/css would be made\n${path}/css/main.css would be written\n`,
+    said: `${path}/index.html would be written\n${path}/css would be created\n${path}/css/main.css would be written\n`,
   })
   holds(t, directory)
 })
@@ -50,7 +50,7 @@ const bad: [string, TarEntry[] | Buffer, RegExp][] = [
   [
     'a hard link',
     [good, { name: 'hard', type: 'link', linkname: '/etc/passwd' }],
-    /holds "hard": link, and only/,
+    /holds "hard": link; only/,
   ],
   [
     'a device',
@@ -99,9 +99,9 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
   ]
   const planted = await copy({ file: fileRoutes.put('f1', await tarOf(through)), path, kind })
   t.like(planted, { status: 'FAILED' })
-  t.is(planted.error, `${path}/way is a symbolic link, and no directory: nothing of ${path}/way is written`)
+  t.is(planted.error, `${path}/way is a symbolic link, not a directory: cannot write to ${path}/way`)
   const own = await copy({ file: fileRoutes.put('f2', await tarOf(through.slice(1))), path, kind })
-  t.regex(own.error ?? '', /tree\/own is a symbolic link, and no directory/)
+  t.regex(own.error ?? '', /tree\/own is a symbolic link, not a directory/)
   t.true(own.changed, 'the symlink itself is there by then')
   const asDirectory = await tarOf([{ name: 'way/', type: 'directory' }])
   t.regex(
@@ -113,7 +113,7 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
   const link = join(directory, 'link')
   symlinkSync(outside, link)
   const file = fileRoutes.put('f4', await tarOf([good]))
-  t.regex((await copy({ file, path: link, kind })).error ?? '', /link is a symbolic link, and no directory/)
+  t.regex((await copy({ file, path: link, kind })).error ?? '', /link is a symbolic link, not a directory/)
   holds(t, outside)
   t.like(await copy({ file, path: `${link}/`, kind }), done)
   holds(t, outside, 'good')
@@ -125,8 +125,8 @@ test('a directory in the place of a file, and a file in that of a directory, are
   writeFileSync(join(directory, 'dir'), '')
   const cases: [TarEntry, RegExp][] = [
     [{ name: 'file', content: 'x' }, /file is a directory, which a file cannot replace/],
-    [{ name: 'dir/', type: 'directory' }, /dir is a file, and no directory/],
-    [{ name: 'dir/file', content: 'x' }, /dir is a file, and no directory/],
+    [{ name: 'dir/', type: 'directory' }, /dir is a file, not a directory/],
+    [{ name: 'dir/file', content: 'x' }, /dir is a file, not a directory/],
     [{ name: 'file', type: 'symlink', linkname: 'x' }, /file is a directory, which a file cannot replace/],
     [{ name: 'n'.repeat(256), content: 'x' }, /name too long \(ENAMETOOLONG\)/],
   ]
@@ -137,7 +137,7 @@ test('a directory in the place of a file, and a file in that of a directory, are
   t.regex(
     (await copy({ file: fileRoutes.put('f', await tarOf([good])), path: join(directory, 'dir'), kind }))
       .error ?? '',
-    /dir is a file, and no directory/,
+    /dir is a file, not a directory/,
   )
   holds(t, directory, 'dir', 'file')
 })

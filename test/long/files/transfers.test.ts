@@ -94,12 +94,12 @@ test('a tree that leads to nothing or into itself, is too large, or holds what n
   symlinkSync('..', join(path, 'sub/up'))
   t.regex(
     (await fetch({ path, kind: 'TREE', follow: true })).error ?? '',
-    /sub\/up leads to a directory that it lies in/,
+    /sub\/up leads back to a directory that contains it/,
   )
   t.regex((await fetch({ path, kind: 'TREE', maxSize: 2000 })).error ?? '', /has more than 2000 bytes/)
   t.regex(
     (await fetch({ path: join(path, 'file'), kind: 'TREE' })).error ?? '',
-    /file is a file, and no directory/,
+    /file is a file, not a directory/,
   )
   t.regex(
     (await fetch({ path: join(path, 'to-sub'), kind: 'TREE' })).error ?? '',
@@ -108,6 +108,6 @@ test('a tree that leads to nothing or into itself, is too large, or holds what n
   spawnSync('mkfifo', [join(path, 'sub/fifo')])
   t.regex(
     (await fetch({ path, kind: 'TREE' })).error ?? '',
-    /sub\/fifo is a FIFO, and no file, directory or symlink/,
+    /sub\/fifo is a FIFO, not a file, directory or symlink/,
   )
 })

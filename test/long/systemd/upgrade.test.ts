@@ -40,8 +40,8 @@ whereThere(
     await run(`rsm server upgrade /root/bad --executable /opt/bin/rsm --allow-unsigned > /root/said 2>&1 &
      until grep -q 'starting rsm 0.3.0' /root/said; do sleep 0.1; done; pkill -KILL -f 'run.js server upgrade'`)
     const cut = await run('/opt/bin/rsm.former server doctor', 1)
-    t.regex(cut, /the upgrade from rsm 0\.2\.0 to 0\.3\.0, .* was cut, and no server runs/)
-    t.regex(cut, /systemctl start rsm-server\.service: rsm 0\.3\.0 is in its place/)
+    t.regex(cut, /the upgrade from rsm 0\.2\.0 to 0\.3\.0, .* was interrupted, and no server is running/)
+    t.regex(cut, /systemctl start rsm-server\.service: rsm 0\.3\.0 is installed/)
     await run(`mv /opt/bin/rsm.former /opt/bin/rsm; systemctl restart rsm-server
      curl -fsS --retry 30 --retry-delay 1 --retry-all-errors http://127.0.0.1:18080/api/ready`)
     t.is(await run('rsm server doctor >/dev/null; echo $?'), '0\n')

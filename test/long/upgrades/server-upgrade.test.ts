@@ -360,8 +360,8 @@ for (const [point, isBad] of points)
     t.is(killed.exit, 6, killed.stderr)
     const inPlace = point === 'upgrade.exchanged.after' ? '0.2.0' : '0.1.0'
     const says = new RegExp(
-      String.raw`the upgrade from rsm 0\.1\.0 to 0\.[23]\.0, begun at [^,]+, was cut, and no server runs\s+` +
-        `start the server with the words that it had: rsm ${inPlace} is in its place`,
+      String.raw`the upgrade from rsm 0\.1\.0 to 0\.[23]\.0, begun at [^,]+, was interrupted, and no server is running\s+` +
+        `start the server with its previous command line: rsm ${inPlace} is installed`,
     )
     t.regex(killed.stderr, says)
     const once = await runRsm(words, cleanEnv(root))
