@@ -5,9 +5,7 @@ import { RsmError } from '../core/errors.ts'
 
 const socketName = 'control.sock'
 
-/**
- * Bytes of a socket's path (unix(7): 108 with the final zero); the kernel silently truncates a longer one.
- */
+/** Bytes of a socket's path (unix(7): 108 with the final zero); the kernel truncates a longer one. */
 const longestPath = 107
 
 /** A path to bind or connect to the socket of a data directory; valid until released. */

@@ -22,9 +22,7 @@ const debug = 20
 
 const loggedErrors = new WeakSet<Error>()
 
-/**
- * Marks an error whose cause has a log line of its own: further lines with it as `err` are logged at DEBUG.
- */
+/** Marks an error whose cause is already logged: later lines with it as `err` are logged at DEBUG. */
 export function markLogged<E extends Error>(error: E): E {
   loggedErrors.add(error)
   return error

@@ -4,9 +4,7 @@ import { join } from 'node:path'
 import { printable } from '../core/text/printable.ts'
 import { syncDirectory, writeFileDurably } from './durable.ts'
 
-/**
- * Record of `rsm server upgrade` in the data directory, from before the stop until a server is ready there.
- */
+/** Record of an upgrade in the data directory, kept from before the stop until a server is ready. */
 export interface UpgradeRecord {
   readonly from: string
   readonly to: string

@@ -2,7 +2,7 @@
 const ackEvery = 64 * 1024
 const ackWithin = 50
 
-/** Which output has been shown, told to the server often enough for it to go on and no oftener. */
+/** Tells the server which output was shown: often enough that it keeps sending, and no more often. */
 export class Acknowledgement {
   /** Null while there is no connection. */
   #send: ((sequence: number) => void) | null = null
@@ -13,7 +13,7 @@ export class Acknowledgement {
 
   attach(send: (sequence: number) => void): void {
     this.#send = send
-    // What was told over a connection that was lost may not have come.
+    // An acknowledgement sent over a lost connection may not have arrived.
     this.#acknowledged = -1
     this.#acknowledge()
   }

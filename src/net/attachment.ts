@@ -15,8 +15,8 @@ import { type InputSink, PendingInput, type Taken } from './pending-input.ts'
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
 /**
- * How a session ended for its user: its shell or the server ended it; it was left, of which the server is `isReported` or not;
- * or it is lost: nobody can say how it ends.
+ * How a session ended for its user: closed by its shell or the server; left, where `isReported` means that
+ * the server confirmed it; or lost, with an unknown end.
  */
 export type TerminalEnd =
   | { readonly kind: 'closed'; readonly closed: TerminalClosed }
@@ -26,40 +26,42 @@ export type TerminalEnd =
 /** One WebSocket of a session. */
 export interface TerminalSocket {
   readonly isOpen: boolean
-  /** Bytes that are on their way. */
+  /** Bytes not yet sent. */
   readonly bufferedAmount: number
-  /** `sent` comes with what was typed, and is called when the network has taken it. */
+  /** `sent` is passed with input, and called when the network has accepted it. */
   send(frame: string, sent?: () => void): void
   close(code?: number, reason?: string): void
-  /** Ends it at once. */
   terminate(): void
-  /** Called once; nothing comes before. `code` is 1006 where no close frame came. */
+  /** Called once, before any event. `code` is 1006 without a close frame. */
   listen(heard: {
     readonly message: (text: string) => void
     readonly closed: (code: number, reason: string) => void
   }): void
 }
 
-/** Opens a socket behind the last output that came. Errors: why the session can't be entered; any, after an abort. */
+/**
+ * Opens a socket that continues after the last received output. Errors: why the session cannot be attached;
+ * any, after an abort.
+ */
 export type OpenTerminalSocket = (after: number | undefined, signal: AbortSignal) => Promise<TerminalSocket>
 
 export interface AttachmentOptions {
   readonly sessionId: string
-  /** Reads along only. */
+  /** Read only. */
   readonly watch: boolean
   readonly open: OpenTerminalSocket
   readonly attached: (attached: TerminalAttached, again: boolean) => void
-  /** `shown` is called once it stands where it was to go: only then the server lets go of it. */
+  /** Call `shown` once the output is displayed or stored: only then is it acknowledged. */
   readonly output: (data: string, shown: () => void, sequence: number) => void
   readonly resized: (cols: number, rows: number) => void
   readonly notice: (notice: TerminalNotice) => void
-  /** What was sent was refused, with a sentence for people. */
+  /** The server refused a frame; `message` is for people. */
   readonly refused: (message: string) => void
-  /** The connection is lost; it is being taken up again. */
+  /** The connection is lost and is being resumed. */
   readonly cut: () => void
-  /** There is room for input again after it was `full`. */
+  /** Input is accepted again after it was `full`. */
   readonly drained: () => void
-  /** Milliseconds for which a lost connection is taken up again. */
+  /** Milliseconds for which a lost connection is resumed. */
   readonly window?: number
 }
 
@@ -68,34 +70,34 @@ interface Size {
   readonly rows: number
 }
 
-/** `stood`: the session had been entered over that connection. */
+/** `stood`: the session was attached over that connection. */
 type Cut = { readonly kind: 'cut'; readonly error: RsmError; readonly stood: boolean }
 
 const pace = { first: 250, longest: 2_000 }
-/** How long the server may take to end a session that is left. */
+/** Milliseconds that the server may take to end a session that is left. */
 const leaveTimeout = 3_000
 
-/** What a close without a TERMINAL_CLOSED means: most are accidents. */
+/** Meaning of a close without TERMINAL_CLOSED: most are accidents. */
 function meaningOf(code: number, reason: string, stood: boolean): TerminalEnd | Cut {
-  const said = reason === '' ? `with code ${code}` : `and said: ${reason}`
+  const said = reason === '' ? ` with code ${code}` : `: ${reason}`
   switch (code) {
     case closeCodes.replaced:
       return {
         kind: 'lost',
-        error: new RsmError('conflict', 'another client has taken the session over'),
+        error: new RsmError('conflict', 'another client has taken over the session'),
         isReplaced: true,
       }
     case closeCodes.revoked:
       return { kind: 'lost', error: new RsmError('unauthenticated', 'the login or token has ended') }
     case closeCodes.protocolFault:
     case closeCodes.tooLarge:
-      return { kind: 'lost', error: new RsmError('internal', `the server closed the connection ${said}`) }
+      return { kind: 'lost', error: new RsmError('internal', `the server closed the connection${said}`) }
     default:
-      return { kind: 'cut', error: new RsmError('unreachable', `the connection was closed ${said}`), stood }
+      return { kind: 'cut', error: new RsmError('unreachable', `the connection was closed${said}`), stood }
   }
 }
 
-/** One client's hold on a terminal session: it survives cuts of the network, and ends once (contract §7). */
+/** A client's attachment to a terminal session: survives lost connections, and ends once (contract §7). */
 export class Attachment {
   readonly #options: AttachmentOptions
   #input: PendingInput
@@ -104,14 +106,14 @@ export class Attachment {
   #leaveTimer: ReturnType<typeof setTimeout> | undefined
   #socket: TerminalSocket | undefined
   #frames = 0
-  /** The last output that came; undefined before anything is known. */
+  /** Last received output; undefined before the first attach. */
   #received: number | undefined
-  /** The size of the terminal here, and the one that the server knows. */
+  /** Size of the terminal here, and the size that the server knows. */
   #size: Size | undefined
   #known: Size | undefined
   #wasAttached = false
   #isAttached = false
-  /** Of the present socket. */
+  /** Sink of the current socket. */
   #sink: InputSink | undefined
 
   constructor(options: AttachmentOptions) {
@@ -119,7 +121,7 @@ export class Attachment {
     this.#input = this.#newInput()
   }
 
-  /** Settles with the session's end. Errors: why it could not be entered in the first place. */
+  /** Resolves when the session ends. Errors: why it could not be attached at first. */
   async run(): Promise<TerminalEnd> {
     const first = await this.#open().then(
       (socket) => this.#converse(socket),
@@ -128,15 +130,15 @@ export class Attachment {
     return first.kind === 'cut' ? this.#takeUp() : first
   }
 
-  /** The same for a session that may be away for a while, as after a cut; also once another client has taken it over. */
+  /** As `run`, but retries from the start, as after a lost connection or a takeover. */
   async resume(): Promise<TerminalEnd> {
     const first = await this.#again()
     return first.kind === 'cut' ? this.#takeUp() : first
   }
 
-  /** While the connection is lost it is kept for the next one, up to a bound, and then refused. */
+  /** While disconnected, input is kept up to a limit, and then refused. */
   type(data: string): Taken {
-    // A socket that is about to close takes nothing any more.
+    // A closing socket accepts no more input.
     if (this.#socket?.isOpen !== true) this.#input.detach()
     return this.#input.push(data)
   }
@@ -148,7 +150,7 @@ export class Attachment {
     if (this.#send('TERMINAL_RESIZE', this.#size)) this.#known = this.#size
   }
 
-  /** Ends the session; a watcher only ends watching. */
+  /** Ends the session; a watcher only stops watching. */
   leave(): void {
     if (this.#leaving.signal.aborted) return
     this.#leaving.abort()
@@ -157,7 +159,7 @@ export class Attachment {
     this.#leaveTimer = setTimeout(() => this.#socket?.terminate(), leaveTimeout)
   }
 
-  /** Lets go of the session, which waits for somebody to come back. */
+  /** Disconnects; the session stays open for a later attach. */
   drop(): void {
     this.#leaving.abort()
     this.#socket?.terminate()
@@ -205,10 +207,10 @@ export class Attachment {
     }
   }
 
-  /** All that comes over one connection, to its end. */
+  /** Handles one connection until it closes. */
   #converse(socket: TerminalSocket): Promise<TerminalEnd | Cut> {
     this.#socket = socket
-    /** Why the session could not be entered after all. */
+    /** Error of the server before the attach. */
     let refusal: RsmError | null = null
     return new Promise((resolve) => {
       const message = (text: string) => {
@@ -231,7 +233,7 @@ export class Attachment {
         this.#isAttached = false
         this.#input.detach()
         this.#sink = undefined
-        // What waited for this client is not typed into what another has done meanwhile.
+        // Another client has changed the session meanwhile: discard pending input.
         if (code === closeCodes.replaced) this.#input = this.#newInput()
         this.#acks.detach()
         clearTimeout(this.#leaveTimer)
@@ -289,7 +291,7 @@ export class Attachment {
     if (attached.typed !== null) this.#input.attach(this.#sink, attached.typed)
   }
 
-  /** False where there is no connection: nothing is sent, then or later. */
+  /** False without a connection: the frame is dropped. */
   #send<T extends FromTerminalClient['type']>(
     type: T,
     payload: Omit<TerminalPayloads[T], 'sessionId'>,

@@ -2,12 +2,15 @@
 interface Pace {
   readonly first: number
   readonly longest: number
-  /** The share of a delay that chance may take off, so that a fleet does not come back in step; none by default. */
+  /**
+   * Largest fraction of a delay that is taken off at random, so that a fleet does not reconnect in step;
+   * default 0.
+   */
   readonly jitter?: number
   readonly random?: () => number
 }
 
-/** Delays of retries, in milliseconds: each is twice the one before, up to the longest. */
+/** Delays of retries, in milliseconds: each is twice the previous one, up to the longest. */
 export class Backoff {
   readonly #pace: Pace
   #failures = 0
@@ -28,7 +31,7 @@ export class Backoff {
   }
 }
 
-/** Calls `run` once after `ms` milliseconds; the answer cancels it. */
+/** Calls `run` once after `ms` milliseconds; the returned function cancels it. */
 type After = (ms: number, run: () => void) => () => void
 
 export const after: After = (ms, run) => {
@@ -36,7 +39,7 @@ export const after: After = (ms, run) => {
   return () => clearTimeout(timer)
 }
 
-/** Settles after `ms` milliseconds, or when `signal` aborts. */
+/** Resolves after `ms` milliseconds, or when `signal` aborts. */
 export function pause(ms: number, signal?: AbortSignal, later = after): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

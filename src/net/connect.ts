@@ -6,37 +6,37 @@ import { firstError } from '../core/errors.ts'
 import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
 import { mismatch, trustOptions } from './trust.ts'
 
-/** How long a proxy may take to open a tunnel, and a server behind it to show its certificate, in milliseconds. */
+/** Milliseconds for a proxy to open a tunnel, and for the TLS handshake of a server behind it. */
 export const connectTimeout = 10_000
 
-/** Milliseconds that a server may take to show the end of its certificate. */
+/** Milliseconds for a server to show its certificate. */
 const certificatePatience = 5_000
 
-/** Where a server is and how its certificate is trusted. */
+/** Address of a server and trust in its certificate. */
 export interface Endpoint {
   readonly url: string
-  /** PEM file of certificates that are trusted beside the system's. */
+  /** PEM file of certificates trusted in addition to the system's. */
   readonly caFile?: string | undefined
-  /** SHA-256 of the one key or certificate that is trusted, instead of any authority. */
+  /** SHA-256 of the only trusted key or certificate; replaces all authorities. */
   readonly tlsFingerprint?: string | undefined
 }
 
-/** How a server is reached, the same for requests and WebSockets. */
+/** How to reach a server, for requests and WebSockets. */
 export interface Connection {
-  /** Of the server, as `normalUrl` has it; a path in it stands before every path. */
+  /** URL of the server, as `normalUrl` returns it; its path is a prefix of every request path. */
   readonly url: string
   readonly base: URL
   readonly proxy: URL | null
   readonly caFile: string | undefined
-  /** Keeps connections for the next request. */
+  /** Keeps connections for later requests. */
   readonly agent: Agent
-  /** Opens one for each WebSocket: an idle one may be about to be closed. */
+  /** Opens a connection for each WebSocket, because the server may be closing an idle one. */
   readonly unshared: Agent
 }
 
 /**
- * Connections to a server, through a proxy where the environment names one. `warn` gets settings that are ignored in
- * part. Errors: `usage` for an invalid proxy variable, URL, file of certificates or fingerprint.
+ * Connections to a server, through a proxy if the environment sets one. `warn` receives partly ignored
+ * settings. Errors: `usage` for an invalid proxy variable, URL, certificate file or fingerprint.
  */
 export function openConnection(
   {
@@ -70,20 +70,20 @@ export function openConnection(
   }
   const isPlain = proxy === null && (!isSecure || pin === null)
   const agentOf = (keepAlive: boolean): Agent =>
-    // Idle sockets of an agent are unreferenced: they keep no process alive.
+    // Idle sockets of an agent are unreferenced, so they do not keep the process alive.
     Object.assign(new Agent({ keepAlive, ...trust }), isPlain ? {} : { createConnection })
   return { url: normal, base, proxy, caFile, agent: agentOf(true), unshared: agentOf(false) }
 }
 
 function trustOf(pin: Pin | null, caFile: string | undefined, warn: Warn): ConnectionOptions {
-  // No authority is asked then, and reading them all costs the start of every command.
+  // A pin needs no authorities, and reading them all would slow down every command.
   if (pin !== null) return { rejectUnauthorized: false }
   const tls = process.getBuiltinModule('node:tls')
-  // Parsed once: some hundred certificates at every connection would cost more than the connection.
+  // Parsed once: a hundred certificates for each connection would cost more than the connection.
   return { secureContext: tls.createSecureContext(trustOptions(caFile, warn)) }
 }
 
-/** Nothing is written to the socket before the pin is checked: the token must not reach a stranger. */
+/** Checks the pin before anything is written to the socket: the token must not reach an impostor. */
 function secured(options: ConnectionOptions, pin: Pin | null, within: number): Promise<Socket> {
   const socket = process.getBuiltinModule('node:tls').connect(options)
   const timer = setTimeout(() => socket.destroy(coded('no TLS in time', 'EHOSTUNREACH')), within)
@@ -132,8 +132,8 @@ function tunnel(proxy: URL, host: string, port: number, within: number): Promise
 const coded = (message: string, code: string) => Object.assign(new Error(message), { code })
 
 /**
- * When the server's certificate ends, milliseconds since 1970; null without TLS, through a proxy, or where it does not
- * show one in time. It is looked at only, so that it need not be trusted: nothing is sent.
+ * Expiry of the server's certificate, in milliseconds since 1970; null without TLS, through a proxy, or
+ * without a certificate in time. Does not verify it, because nothing is sent.
  */
 export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<number | null> {
   const base = new URL(url)
@@ -158,7 +158,7 @@ export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<n
   })
 }
 
-/** What an error says, for a sentence of its reader's own. */
+/** Reason of an error, for use in a sentence. */
 export const reasonOf = (error: unknown): string =>
   error instanceof ProxyError ? error.message : rootOf(error).message
 
@@ -169,10 +169,10 @@ export function rootOf(error: unknown): Error & { readonly code?: unknown } {
   return first instanceof Error ? first : new Error(String(first))
 }
 
-/** The proxy cannot be reached, or opens no tunnel; `cause` says why. */
+/** The proxy cannot be reached or refuses the tunnel; see `cause`. */
 class ProxyError extends Error {
   constructor(proxy: URL, cause: Error) {
-    // Without what stands before the host: a password.
+    // Only the host, because the URL may contain a password.
     super(`through the proxy ${proxy.host}: ${rootOf(cause).message}`, { cause })
   }
 }

@@ -1,6 +1,6 @@
 import type { FieldFault } from '../core/errors.ts'
 
-/** What every answer of the server is in (contract §1). */
+/** Wrapper of every response (contract §1). */
 interface Envelope {
   readonly code: number
   readonly message: string
@@ -11,7 +11,7 @@ interface Envelope {
 export const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Undefined where the text is no JSON, or no object. */
+/** Undefined if the text is not a JSON object. */
 export function parseObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -21,7 +21,7 @@ export function parseObject(text: string): object | undefined {
   }
 }
 
-/** Undefined where the text is none, as a page of a proxy. */
+/** Undefined if the text is not an envelope, such as the error page of a proxy. */
 export function parseEnvelope(text: string): Envelope | undefined {
   const value = parseObject(text)
   return value !== undefined && 'code' in value && 'message' in value ? (value as Envelope) : undefined

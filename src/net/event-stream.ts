@@ -1,14 +1,14 @@
 import { mendable, RsmError } from '../core/errors.ts'
 import { Backoff, pause } from './backoff.ts'
 
-/** A line longer than this is no event of ours. */
+/** A longer line cannot be an event of rsm. */
 const maxLineChars = 256 * 1024 * 1024
 
 const pace = { first: 250, longest: 5_000 }
-/** A connection that stood for this long was a good one, though it brought nothing new; in milliseconds. */
+/** Milliseconds after which a connection counts as good although it delivered nothing new. */
 const standing = 15_000
 
-/** One server-sent event (WHATWG HTML §9.2); `id` is the last one that the stream has named. */
+/** A server-sent event (WHATWG HTML §9.2); `id` is the last ID in the stream. */
 export interface ServerEvent {
   readonly event: string
   readonly data: string
@@ -17,39 +17,42 @@ export interface ServerEvent {
 
 export interface FollowOptions {
   readonly signal?: AbortSignal
-  /** Called when the connection is lost and will be resumed; `again` where nothing new has come since the last call. */
+  /**
+   * Called when the connection is lost and will be resumed; `again` if nothing new has arrived since the last
+   * call.
+   */
   readonly onCut?: (error: RsmError, again: boolean) => void
-  /** How long a lost connection is resumed, in milliseconds (contract §9: 5 minutes). */
+  /** Milliseconds for which a lost connection is resumed (contract §9: 5 minutes). */
   readonly retryFor?: number
 }
 
-/** The bytes of a stream behind an event. Errors: what the server answered instead, or `unreachable`. */
+/** Opens the stream after an event. Errors: the server's error response, or `unreachable`. */
 type OpenStream = (lastId: string | undefined) => Promise<AsyncIterable<Uint8Array>>
 
-/** Turns the bytes of a stream into events, however they are cut. */
+/** Parses events from the bytes of a stream, however these are split. */
 export class SseParser {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  /** Pieces of the unfinished line: joined once, so a long line costs its length and not its square. */
+  /** Pieces of the unfinished line, joined once: repeated joins would take quadratic time. */
   #pieces: string[] = []
   #length = 0
   #event = ''
   #data: string[] = []
   #id: string | undefined
-  /** As `#id`, but of whole events: an id whose event was cut off has not been seen. */
+  /** As `#id`, but only of complete events: an ID whose event was cut off does not count. */
   #lastId: string | undefined
 
-  /** `id` is the last one of the stream that this one continues. */
+  /** `id`: last ID of the stream that this one continues. */
   constructor(id?: string) {
     this.#id = id
     this.#lastId = id
   }
 
-  /** The last id that the stream has named, with an event or alone: what goes back as `Last-Event-ID`. */
+  /** Last ID in the stream, with an event or alone; sent back as `Last-Event-ID`. */
   get lastId(): string | undefined {
     return this.#lastId
   }
 
-  /** The events that these bytes complete. */
+  /** Returns the events that these bytes complete. */
   push(bytes: Uint8Array): ServerEvent[] {
     const text = this.#decoder.decode(bytes, { stream: true })
     const events: ServerEvent[] = []
@@ -90,8 +93,8 @@ export class SseParser {
 }
 
 /**
- * The events of a stream of `server` that has no end of its own: after a cut it is resumed behind the last id. Rejects with what
- * waiting cannot mend, with what `givenUp` makes of a cut that lasts for `retryFor`, and when `signal` aborts.
+ * Events of an endless stream; after a lost connection it is resumed after the last ID. Rejects with an error
+ * that retries cannot fix, with `givenUp` of a loss that lasts for `retryFor`, and when `signal` aborts.
  */
 export async function* followEvents(
   open: OpenStream,
@@ -119,7 +122,7 @@ export async function* followEvents(
       else throw error
     }
     const now = performance.now()
-    // A server that greets and hangs up is no better than one that is away.
+    // A server that accepts and closes at once counts as unreachable.
     if (parser.lastId !== lastId || (since !== undefined && now - since >= standing)) {
       failingSince = undefined
       backoff.reset()

@@ -1,31 +1,31 @@
 import { isSameCount, missingInput, type TypedCount } from '../core/terminals/terminal.ts'
 import { pieces } from '../core/text/pieces.ts'
 
-/** Characters of one TERMINAL_INPUT: far below the largest frame, however they are encoded. */
+/** Characters of one TERMINAL_INPUT: far below the largest frame in any encoding. */
 const frameChars = 32 * 1024
-/** Bytes on their way to the server above which more is to wait. */
+/** Bytes in flight above which input must wait. */
 const fullAt = 256 * 1024
-/** Characters that are kept to be sent again, and as many that were not sent yet. */
+/** Characters kept for resending, and limit of characters not yet sent. */
 const mostKept = 1024 * 1024
-/** Milliseconds without input that separate a key from the rest of a paste. */
+/** Milliseconds without input that separate a key press from the rest of a paste. */
 const pauseBeforeKey = 500
-/** Ctrl-C and Ctrl-\: they end what a part of a paste has begun, however fast they are pressed. */
+/** Ctrl-C and Ctrl-\: always sent, because they end what part of a paste has started. */
 const interrupts: ReadonlySet<string> = new Set(['\x03', '\x1c'])
 
-/** `full`: taken, but nothing more until there is room; `refused`: no room; `dropped`: it follows input that is missing. */
+/** `full`: accepted, but wait for `drained`; `refused`: no room; `dropped`: follows missing input. */
 export type Taken = 'taken' | 'full' | 'refused' | 'dropped'
 
-/** Where input goes while there is a connection. */
+/** Connection that accepts input. */
 export interface InputSink {
   readonly bufferedAmount: number
-  /** `place` is undefined for a server that does not count. */
+  /** `place` is undefined for a server that does not count input. */
   send(data: string, place: { by: string; position: number } | undefined, sent: () => void): void
 }
 
 export interface PendingInputOptions {
   /** There is room again. */
   readonly drained: () => void
-  /** Input is missing, with a sentence for people. */
+  /** Input is missing; `sentence` is for people. */
   readonly lost: (sentence: string) => void
   /** Monotonic milliseconds. */
   readonly now?: () => number
@@ -35,20 +35,20 @@ const newName = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 
 /**
- * Input in order, from the client to the session (contract §7). What was sent is kept up to a bound, and goes again from
- * where the host has counted; where that is not possible, what follows the gap is dropped up to the next key.
+ * Ordered input from the client to the session (contract §7). Keeps sent input up to a limit, and resends it
+ * from the host's count. If that is impossible, drops everything after the gap up to the next key press.
  */
 export class PendingInput {
   readonly #options: PendingInputOptions
   #sink: InputSink | undefined
-  /** Names one row of input without a gap. */
+  /** Identifies a run of input without gaps. */
   #name = newName()
-  /** From the position `#from` on. */
+  /** Kept input, from position `#from`. */
   #text = ''
   #from = 0
-  /** Up to here it was sent. */
+  /** Position up to which input was sent. */
   #sent = 0
-  /** Of the host, when this row began; undefined for a server that does not count. */
+  /** The host's count when this run began; undefined for a server that does not count. */
   #before: TypedCount | undefined
   #isDropping = false
   #dropped = 0
@@ -65,7 +65,7 @@ export class PendingInput {
     this.#typedAt = now
     const sink = this.#sink
     if (sink === undefined) {
-      // A gap here is told with the next connection: until then nothing may follow it.
+      // A gap is reported with the next connection: until then no input may follow it.
       this.#isDropping ||= this.#end - this.#sent + data.length > mostKept
       if (this.#isDropping) return this.#drop(data, 'refused')
       this.#text += data
@@ -79,7 +79,7 @@ export class PendingInput {
     return this.#isFull ? 'full' : 'taken'
   }
 
-  /** `typed`: what the host has counted; undefined for a server that does not count. */
+  /** `typed`: the host's count; undefined for a server that does not count. */
   attach(sink: InputSink, typed?: TypedCount): void {
     const at = this.#continuesAt(typed)
     this.#sink = sink
@@ -89,7 +89,7 @@ export class PendingInput {
       this.#sent = at
       this.#send(sink, this.#text.slice(at - this.#from))
     }
-    // Input that found no room while there was no connection.
+    // Input refused while disconnected.
     if (this.#dropped > 0) this.#report(this.#dropped, true)
   }
 
@@ -102,7 +102,7 @@ export class PendingInput {
     return this.#from + this.#text.length
   }
 
-  /** The position from which the host misses input; null if that is unknown. */
+  /** Position from which the host misses input; null if unknown. */
   #continuesAt(typed: TypedCount | undefined): number | null {
     const before = this.#before
     const isAsBefore = typed !== undefined && before !== undefined && isSameCount(typed, before)
@@ -114,7 +114,7 @@ export class PendingInput {
     return isAsBefore ? 0 : null
   }
 
-  /** Begins a new row, as what follows a gap must not be typed without its user. */
+  /** Starts a new run, because input after a gap must not be typed without its user. */
   #lose(typed: TypedCount | undefined, at: number | null): void {
     const missing = this.#end - (at ?? this.#sent) + this.#dropped
     this.#name = newName()
@@ -150,7 +150,7 @@ export class PendingInput {
         if (sink === this.#sink && sink.bufferedAmount <= fullAt / 2) this.#room()
       })
     }
-    // Not with each key: it copies all of it.
+    // Trim rarely, because it copies the whole text.
     if (this.#text.length < 2 * mostKept) return
     this.#text = this.#text.slice(-mostKept)
     this.#from = this.#sent - this.#text.length

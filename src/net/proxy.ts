@@ -3,10 +3,10 @@ import { RsmError } from '../core/errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Takes one sentence about a setting that is ignored in part. */
+/** Receives a sentence about a setting that is partly ignored. */
 export type Warn = (text: string) => void
 
-/** The variable that is set, lower case first; an empty one is not set, as in curl. */
+/** The variable in effect, lower case first; an empty one counts as unset, as in curl. */
 function variable(environment: Environment, name: string): readonly [name: string, value: string] | null {
   for (const each of [name.toLowerCase(), name]) {
     const value = environment[each]
@@ -16,8 +16,9 @@ function variable(environment: Environment, name: string): readonly [name: strin
 }
 
 /**
- * Whether one entry of NO_PROXY names the server: `*`, `host` and all below it, `.domain`, an address or network, as in
- * curl; each may have a port: `host:443`, `10.0.0.0/8:443`, `[fd00::/8]:443`. Null for a malformed entry.
+ * Whether an entry of NO_PROXY matches the server: `*`, `host` with its subdomains, `.domain`, an address or
+ * network, as in curl; each may have a port: `host:443`, `10.0.0.0/8:443`, `[fd00::/8]:443`. Null for a
+ * malformed entry.
  */
 function isNamedBy(entry: string, url: URL): boolean | null {
   if (entry === '*') return true
@@ -54,7 +55,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** The value is not shown: it may hold a password. */
+/** Errors omit the value, because it may contain a password. */
 function proxyUrl(name: string, value: string): URL {
   const text = value.includes('://') ? value : `http://${value}`
   const url = URL.canParse(text) ? new URL(text) : null
@@ -66,8 +67,8 @@ function proxyUrl(name: string, value: string): URL {
 }
 
 /**
- * The variable that names a proxy for the server at `url` (contract §9), unless NO_PROXY names the server. `warn`
- * gets malformed entries of NO_PROXY.
+ * The proxy variable for the server at `url` (contract §9), unless NO_PROXY matches the server. `warn`
+ * receives malformed entries of NO_PROXY.
  */
 export function proxySetting(
   url: URL,
@@ -94,7 +95,7 @@ export function proxyFor(url: URL, environment?: Environment, warn?: Warn): URL 
   return proxy && proxyUrl(...proxy)
 }
 
-/** What of an environment says by which proxies servers are reached. */
+/** Environment variables that select proxies. */
 export function proxyVariables(environment: Environment = process.env): Record<string, string> {
   const named = Object.entries(environment).filter(([name]) => /^(https?|all|no)_proxy$/i.test(name))
   return Object.fromEntries(named.map(([name, value]) => [name, value ?? '']))

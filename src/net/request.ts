@@ -5,13 +5,16 @@ import { type Connection, connectTimeout, rootOf } from './connect.ts'
 import { bareHost } from './proxy.ts'
 
 const answerTimeout = 60_000
-/** How often a silent answer is looked at: a process that was stopped for an hour has not waited for an hour. */
+/** Checks until a silent answer times out. Checks are counted, because a suspended process is not waiting. */
 const checks = 9
 
-/** Bytes of one request, at least and at first. */
+/** Smallest and first size of a request, in bytes. */
 const smallestPart = 64 * 1024
 const firstPart = 512 * 1024
-/** Milliseconds of one request below which the next is larger, by as much as fits into that time; above `slowRequest` it is smaller. */
+/**
+ * Milliseconds: after a quicker request the next one grows to fill that time; after one slower than
+ * `slowRequest` it shrinks.
+ */
 const quickRequest = 1_000
 const mostGrowth = 8
 const slowRequest = 5_000
@@ -22,8 +25,8 @@ export interface Outgoing {
   readonly path: string
   readonly headers: Record<string, string>
   /**
-   * Pieces are read as fast as they go out: each has to hold until the next is asked for. What reading them fails with is what the
-   * request rejects with.
+   * Pieces are read as fast as they are sent; each must stay valid until the next is requested. An error of
+   * the iterator rejects the request.
    */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
   readonly signal?: AbortSignal | undefined
@@ -35,18 +38,18 @@ export interface Incoming {
   readonly body: Readable
 }
 
-/** One request; rejects when no answer came, though the request may have arrived. */
+/** Sends a request; rejects without an answer, although the request may have arrived. */
 export type Send = (request: Outgoing) => Promise<Incoming>
 
-/** In milliseconds. */
+/** Timeouts in milliseconds. */
 export interface Patience {
-  /** Until the answer begins, or more of a body goes out. */
+  /** Until the answer begins or more of the body is sent. */
   readonly answer?: number
-  /** Within the answer, until more comes; comments of event streams come every 15 s (contract §5). */
+  /** Between bytes of the answer; event streams send a comment every 15 s (contract §5). */
   readonly silence?: number
 }
 
-/** Requests over a connection; `explain` makes what they reject with of what Node says. */
+/** Sends requests over a connection; `explain` converts Node's errors. */
 export function openRequests(
   { base, proxy, agent }: Connection,
   explain: (error: unknown) => Error,
@@ -54,7 +57,7 @@ export function openRequests(
 ): Send {
   const http = process.getBuiltinModule(base.protocol === 'https:' ? 'node:https' : 'node:http')
   const prefix = base.pathname.replace(/\/$/, '')
-  /** Errors of idle sockets that the server closed just as they were taken again. */
+  /** Errors of idle sockets that the server closed just as they were reused. */
   const stale = new WeakSet<Error>()
   const attempt = ({ method, path, headers, body, signal }: Outgoing): Promise<Incoming> =>
     new Promise((resolve, reject) => {
@@ -69,7 +72,7 @@ export function openRequests(
       })
       let unreadable: unknown
       const fail = (code: string) => outgoing.destroy(Object.assign(new Error('no answer in time'), { code }))
-      // A proxy has a time of its own.
+      // A proxy has its own timeout.
       const connecting = proxy === null ? setTimeout(fail, connectTimeout, 'EHOSTUNREACH') : undefined
       const answering = setTimeout(fail, answer, 'ETIMEDOUT')
       outgoing.on('socket', (socket) => {
@@ -78,7 +81,7 @@ export function openRequests(
       })
       outgoing.on('response', (incoming) => {
         clearTimeout(answering)
-        const silent = Object.assign(new Error('its answer has stopped half-way'), { code: 'RSM_SILENT' })
+        const silent = Object.assign(new Error('its answer stopped half-way'), { code: 'RSM_SILENT' })
         endWhenSilent(incoming, silence, () => explain(silent))
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
       })
@@ -100,19 +103,19 @@ export function openRequests(
         })
     })
   return async (request) => {
-    // Each of several idle sockets may be stale; the last one is new.
+    // Any reused idle socket may be stale; after the last one a new socket is opened.
     for (;;) {
       try {
         return await attempt(request)
       } catch (error) {
-        // The server may have read the request after all: only what changes nothing is asked again.
+        // The server may have handled the request: retry only if it changes nothing.
         if (!stale.has(error as Error) || request.method !== 'GET') throw error
       }
     }
   }
 }
 
-/** Ends an answer of which nothing comes any more. A reader that takes its time is no silence: then bytes lie here. */
+/** Ends an answer that has stopped arriving. A slow reader is not silence: buffered bytes show that. */
 function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () => Error): void {
   const { socket } = incoming
   let read = socket.bytesRead
@@ -127,7 +130,7 @@ function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () =>
   incoming.once('close', () => clearInterval(checking))
 }
 
-/** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */
+/** Sends a body as it is read. An early answer means that the request is wrong, so the rest is not sent. */
 async function sendPieces(
   outgoing: ClientRequest,
   body: AsyncIterable<Uint8Array>,
@@ -157,7 +160,7 @@ async function sendPieces(
   outgoing.end()
 }
 
-/** All of an answer. Errors: `tooLarge` where it is longer than `most` bytes. */
+/** Reads a whole answer. Errors: `tooLarge` if it is longer than `most` bytes. */
 export async function readText(
   body: AsyncIterable<Buffer>,
   most: number,
@@ -173,28 +176,28 @@ export async function readText(
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Seconds of a Retry-After header; undefined if it is missing, or is a date. */
+/** Seconds of a Retry-After header; undefined if it is missing or a date. */
 export function retryAfterOf({ 'retry-after': text }: IncomingHttpHeaders): number | undefined {
   const seconds = text === undefined ? Number.NaN : Number(text)
   return seconds >= 0 && Number.isFinite(seconds) ? seconds : undefined
 }
 
-/** How much of something long goes into one request, so that each arrives long before a server gives up on it. */
+/** Adapts the size of upload requests, so that each arrives long before the server times out. */
 export class PartSize {
   readonly #most: number
   #bytes = firstPart
 
-  /** In bytes. */
+  /** `most` in bytes. */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** From 64 KiB to the most. */
+  /** From 64 KiB to `most`. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** What one request took, in milliseconds, decides on the next. */
+  /** Adapts to the milliseconds that a request took. */
   took(milliseconds: number): void {
     if (milliseconds < quickRequest) {
       const growth = Math.min(mostGrowth, Math.max(2, Math.floor(quickRequest / milliseconds)))

@@ -4,7 +4,7 @@ import { type Pin, showPin } from '../core/endpoint.ts'
 import { blocksOf, readCertificates } from '../disk/certificates.ts'
 import type { Warn } from './proxy.ts'
 
-/** The certificates of the system, where this Node does not read them itself. */
+/** System certificates, for versions of Node that do not read them. */
 const systemBundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -13,14 +13,15 @@ const systemBundles = [
 ]
 
 /**
- * Node's certificates, the system's, and those of `caFile` (contract §9), as options of TLS. Each counts as an
- * authority, as in curl: an intermediate or the server's own certificate is enough. Errors: `usage`, naming the file.
+ * TLS options that trust Node's certificates, the system's and those of `caFile` (contract §9). Each counts
+ * as an authority, as in curl: an intermediate or the server's own certificate is enough. Errors: `usage`,
+ * with the file.
  */
 export function trustOptions(caFile: string | undefined, warn?: Warn, bundles = systemBundles) {
   const { rootCertificates } = process.getBuiltinModule('node:tls')
   const ca = [...rootCertificates]
   const bundle = bundles.find((path) => existsSync(path))
-  // As one text, it would end at its first damaged block.
+  // Split, because TLS would stop at the first damaged block.
   if (bundle !== undefined) ca.push(...blocksOf(readFileSync(bundle, 'utf8')))
   if (caFile !== undefined) ca.push(...readCertificates(caFile, warn))
   return { ca, allowPartialTrustChain: true }
@@ -35,13 +36,13 @@ function pinOf(certificate: X509Certificate, of: Pin['of']): Pin {
   return { of, sha256: hash('sha256', key, 'base64') }
 }
 
-/** The pin of the key of a certificate in PEM, as `showPin` has it. */
+/** Pin of the key of a PEM certificate, in the format of `showPin`. */
 export function keyPin(pem: Buffer): string {
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   return showPin(pinOf(new X509Certificate(pem), 'key'))
 }
 
-/** What is wrong with the certificate that a server showed; null where it fits the pin. */
+/** Why a server's certificate does not match the pin; null if it does. */
 export function mismatch(pin: Pin, certificate: X509Certificate | undefined): string | null {
   if (certificate === undefined) return 'it shows no certificate'
   const found = pinOf(certificate, pin.of)

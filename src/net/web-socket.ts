@@ -4,19 +4,19 @@ import type { Connection } from './connect.ts'
 
 const handshakeTimeout = 15_000
 
-/** Checks of a connection between two pings; after `maxSilentChecks` without a word from the other end it counts as lost. */
+/** Checks between two pings; after `maxSilentChecks` without a frame the connection counts as lost. */
 const checks = 3
 const maxSilentChecks = 2 * checks
 
 interface Opening {
   readonly protocol: string
-  /** Goes in a header. */
+  /** Sent in a header. */
   readonly token: string | undefined
-  /** Bytes of a frame, at most. */
+  /** Largest frame in bytes. */
   readonly maxPayload: number
 }
 
-/** A WebSocket over a connection; `path` is with its query, from the base URL. */
+/** Opens a WebSocket; `path` is relative to the base URL and includes the query. */
 export function openWebSocket(connection: Connection, path: string, opening: Opening): WebSocket {
   const { protocol, token, maxPayload } = opening
   return new WebSocket(connection.url.replace(/^http/, 'ws') + path, protocol, {
@@ -29,8 +29,8 @@ export function openWebSocket(connection: Connection, path: string, opening: Ope
 }
 
 /**
- * Pings every `interval` milliseconds, and ends a connection on which nothing comes any more, as on a dead path, where TCP
- * would wait for many minutes; `lost` hears of that first.
+ * Pings every `interval` milliseconds, and terminates a connection without incoming frames, because TCP would
+ * take many minutes to notice a dead path. Calls `lost` first.
  */
 export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, later = after): void {
   let checked = 0
@@ -38,7 +38,7 @@ export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, 
   const heard = () => {
     silent = 0
   }
-  // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
+  // Counts checks instead of time, so that a suspended or busy process pings once more before it gives up.
   const tick = () => {
     if (silent === maxSilentChecks) {
       lost()

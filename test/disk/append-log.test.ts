@@ -190,7 +190,7 @@ for (const [what, faults, options] of finalFaults)
     await t.throwsAsync(append('d'))
     t.deepEqual([disk.writes, disk.syncs], [writes, syncs])
     t.deepEqual(refused, ['failed'])
-    t.regex(log.refusal?.message ?? '', /restarted/)
+    t.regex(log.refusal?.message ?? '', /restart the server/)
   })
 
 test('A06 a file that is deleted under the process is noticed by the next append; nothing is taken any more', async (t) => {

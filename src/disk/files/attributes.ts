@@ -80,9 +80,7 @@ export function isAble(capability: bigint): boolean {
   return ((effective >> capability) & 1n) === 1n
 }
 
-/**
- * Throws the `Failure` that `apply` would throw, for an existing file or a new one, which has no mode yet.
- */
+/** Throws the `Failure` that `apply` would, for an existing file or a new one, which has no mode yet. */
 export function assertGivable(
   wanted: Ownership & Partial<Attributes>,
   found: Owner & { readonly mode?: number },

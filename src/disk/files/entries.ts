@@ -49,9 +49,7 @@ export interface TreeEntry {
   readonly size: number
   /** Target of a symlink. */
   readonly target: string
-  /**
-   * Actual length of the file before it, whose rest is padded with NUL; such an entry has no other meaning.
-   */
+  /** Actual length of the previous file, padded with NUL; such an entry has no other meaning. */
   readonly cut: number | null
   /** Must be read to the end before the next entry. */
   readonly pieces: AsyncIterable<Buffer>

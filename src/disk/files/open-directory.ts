@@ -81,9 +81,7 @@ export class OpenDirectory {
     return fstatSync(this.fd)
   }
 
-  /**
-   * Throws the `Failure` of creating a directory or symlink with this owner, as far as it can be predicted.
-   */
+  /** Throws the `Failure` of creating a directory or symlink with this owner, as far as predictable. */
   assertTakes(owner: Ownership, path: string): void {
     this.assertWritable()
     assertGivable(owner, this.ownerOfNew(), path)

@@ -103,9 +103,7 @@ export class Replacement {
     }
   }
 
-  /**
-   * Copies by way of an empty file, because cp also sets the previous mode, which may expose the new content.
-   */
+  /** Copies through an empty file, because cp also sets the previous mode, which may be wider. */
   #narrowed(from: number, mode: number): ReturnType<typeof copyExtended> {
     const { name, fd } = this.#workspace.create(this.#directory)
     try {

@@ -81,7 +81,7 @@ asRoot('a file that a user may not replace, or own, is named before a copy and b
   chmodSync(path, 0o666)
   chmodSync(directory, 0o755)
   await bothSay(t, copy, { file, path }, /replaced by a new one .* rsm exec --stdin FILE/, 'nobody')
-  await bothSay(t, copy, same, /^chmod .*\/file: .*than nobody \(EPERM\)$/, 'nobody')
+  await bothSay(t, copy, same, /^chmod .*\/file: nobody does not own it \(EPERM\)$/, 'nobody')
   chmodSync(directory, 0o777)
   await bothSay(
     t,

@@ -121,7 +121,7 @@ test('the size of the terminal is told again where a lost connection swallowed i
 })
 
 const ends: [string, (client: { close(code: number): void }) => void, RegExp][] = [
-  ['another client has taken it over', (socket) => socket.close(4409), /taken the session over/],
+  ['another client has taken it over', (socket) => socket.close(4409), /taken over the session/],
   ['its login has ended', (socket) => socket.close(4401), /login or token has ended/],
 ]
 for (const [title, act, message] of ends)
