@@ -10,9 +10,9 @@ export interface Channel {
   readonly stdin: Writable
   readonly stdout: Readable
   readonly stderr: Readable
-  /** Resolves with its exit code, null without one, once it ended and its output was read. */
+  /** Resolves with the exit code, or null without one, after the command ended and its output was read. */
   readonly closed: Promise<number | null>
-  /** Ends it. */
+  /** Terminates the command. */
   readonly close: () => void
 }
 
@@ -25,14 +25,14 @@ export interface Executable {
 
 export type Step = 'logging in' | 'looking' | 'copying' | 'installing'
 
-/** Milliseconds to wait for a host. */
+/** Timeouts in milliseconds. */
 export interface Patience {
   /** To start the installer, after sudo. */
   readonly start: number
   readonly inspect: number
-  /** To take the next piece of the copy. */
+  /** To accept the next piece of the copy. */
   readonly piece: number
-  /** To put the copy in its place. */
+  /** To move the copy into place. */
   readonly place: number
   /** To install: `rsm agent install` waits 90 s for systemd and 60 s for the link. */
   readonly install: number
@@ -70,10 +70,10 @@ export interface Ended {
   readonly result: string
 }
 
-/** The host was silent for too long, or said too much. */
+/** The host was silent for too long, or sent too much output. */
 export class GivenUp extends Error {
   readonly step: Step
-  /** Milliseconds of silence; null if it said too much. */
+  /** Milliseconds of silence; null after too much output. */
   readonly silent: number | null
 
   constructor(message: string, step: Step, silent: number | null = null) {
@@ -112,13 +112,12 @@ export async function install(by: Installation): Promise<Ended> {
   function receiveLine(stream: Stream, line: string): void {
     if (signal.aborted) return
     received += line.length + perLine
-    if (received > maxOutput)
-      return stop.abort(new GivenUp('the host says more than an installer does', step))
+    if (received > maxOutput) return stop.abort(new GivenUp('the host sent too much output', step))
     const [first, word = '', ...rest] = line.trimEnd().split(' ')
     if (stream === 'stdout' && first === marker) answers.set(word, rest)
     else if (stream === 'stdout' && answers.has('result')) result += `${line}\n`
     else by.onLine(stream, line)
-    // sudo asks again: some systems lock accounts after repeated failures.
+    // Close stdin when sudo asks again, because some systems lock accounts after repeated failures.
     if (by.sudo === 'password' && stream === 'stderr' && line.startsWith('Sorry, try again')) stdin.end()
     changed.emit('change')
   }
@@ -138,7 +137,7 @@ export async function install(by: Installation): Promise<Ended> {
   }
 
   const answer = (word: string, within: number) =>
-    until(() => answers.get(word), within, 'nothing came from the installer')
+    until(() => answers.get(word), within, 'no output from the installer')
 
   function begin(next: Step): void {
     step = next
@@ -151,11 +150,7 @@ export async function install(by: Installation): Promise<Ended> {
     let sent = 0
     for await (const piece of open() as AsyncIterable<Buffer>) {
       stdin.write(piece)
-      await until(
-        () => !stdin.writableNeedDrain || undefined,
-        patience.piece,
-        'the host took nothing of the copy',
-      )
+      await until(() => !stdin.writableNeedDrain || undefined, patience.piece, 'the host accepted no data')
       signal.throwIfAborted()
       sent += piece.length
       by.doing?.(step, Math.floor((sent / size) * 100))
@@ -173,13 +168,13 @@ export async function install(by: Installation): Promise<Ended> {
   }
 
   signal.addEventListener('abort', close, { once: true })
-  // How the host ended says more.
+  // The exit of the command is more informative.
   stdin.on('error', () => {})
   stdin.on('drain', () => changed.emit('change'))
   lines(stdout, (line) => receiveLine('stdout', line))
   lines(stderr, (line) => receiveLine('stderr', line))
   void closed.then((exit) => {
-    // After an abort the end is ours: the reason of the signal says more.
+    // After an abort we ended it ourselves: the reason of the signal is more informative.
     if (!signal.aborted) ended = { exit, step, result }
     stop.abort()
   })
@@ -193,7 +188,7 @@ export async function install(by: Installation): Promise<Ended> {
     await answer('ready', patience.place)
     begin('installing')
     stdin.end(`${await by.joinString()}\n`)
-    return await until(() => ended ?? undefined, patience.install, 'nothing came from the installer')
+    return await until(() => ended ?? undefined, patience.install, 'no output from the installer')
   } catch (error) {
     if (ended !== null) return ended
     throw signal.aborted ? signal.reason : error

@@ -1,44 +1,47 @@
 const noSudo = 'rsm: there is no sudo on this host: log in as root, with --ssh-user root'
 
-/** How the installer becomes root: not at all, by a sudo that asks nothing, or by one that reads a password from stdin. */
+/**
+ * How the installer becomes root: not at all, with a sudo that asks nothing, or one that reads a password
+ * from stdin.
+ */
 export type Sudo = 'none' | 'silent' | 'password'
 
 export interface Remote {
   readonly sudo: Sudo
-  /** Begins each line that the installer says to us: logins may print lines of their own. Hex digits. */
+  /** Hex prefix of the installer's lines for us, because login shells may print lines too. */
   readonly marker: string
-  /** Bytes of the script, which comes on stdin. */
+  /** Bytes of the script, which is sent on stdin. */
   readonly scriptSize: number
-  /** What stands behind the script's own options, each as a shell takes it for one word: `rsm agent install - …`. */
+  /** Arguments after the script's own options, each quoted for a shell: `rsm agent install - …`. */
   readonly words: readonly string[]
 }
 
-/** What a host is in rsm once its agent is linked. */
+/** A host once its agent is linked. */
 export interface Joined {
   readonly hostId: number
   readonly hostname: string
   readonly agentId: string
 }
 
-/** What `rsm agent install --json` has done on a host. */
+/** Result of `rsm agent install --json` on a host. */
 export interface Installed {
   readonly joined: Joined
-  /** What it has written, as it says it. */
+  /** Changes in the host's own words. */
   readonly changes: readonly string[]
 }
 
-/** The error of a `rsm … --json` on a host. */
+/** Error of a `rsm … --json` on a host. */
 export interface ReportedFailure {
-  /** From 1 to 255. */
+  /** 1 to 255. */
   readonly exit: number
   readonly message: string
   readonly hint: string | null
 }
 
 /**
- * The command for the login shell of a host, whichever that is: single quotes with neither quotes, backslashes nor line breaks in
- * them are read alike by sh, fish and csh. Secrets and the script come on stdin, behind a line with the marker; what stands before it
- * is a password that sudo did not ask for.
+ * Command for any login shell of a host. sh, fish and csh read single quotes alike if these contain no
+ * quotes, backslashes or line breaks. Secrets and the script are sent on stdin, after a line with the marker;
+ * text before it is a password that sudo did not read.
  */
 export function remoteLine({ sudo, marker, scriptSize, words }: Remote): string {
   const program = `echo ${marker} shell; while read -r l && [ "$l" != ${marker} ]; do :; done; eval "$(head -c ${scriptSize})"`
@@ -48,14 +51,14 @@ export function remoteLine({ sudo, marker, scriptSize, words }: Remote): string 
   const launch =
     '[ "$(id -u)" = 0 ] && exec "$@"; ' +
     `command -v sudo >/dev/null || { echo "${noSudo}" >&2; exit 1; }; ` +
-    // Its own words are read by us.
+    // Fixed locale, because we parse sudo's messages.
     `exec env LC_ALL=C ${become} "$@"`
   return `exec sh -c ${quoted(launch)} rsm ${installer}`
 }
 
 const quoted = (text: string) => `'${text}'`
 
-/** Null where it names no agent. A host can say anything: the texts are as it has said them. */
+/** Null without an agent. The texts are unchecked: a host can send anything. */
 export function readInstalled(text: string): Installed | null {
   try {
     const { linked, changes } = JSON.parse(text) as {
@@ -82,7 +85,7 @@ function changesOf(reported: unknown): string[] {
   )
 }
 
-/** Null where the line is none. A host can say anything: the texts are as it has said them. */
+/** Null if the line is not an error. The texts are unchecked: a host can send anything. */
 export function readFailure(line: string): ReportedFailure | null {
   if (!line.startsWith('{"error":')) return null
   try {

@@ -56,5 +56,5 @@ test('a host that says too much is given up for that, also where its connection 
   await closed
   answer()
   const error = await t.throwsAsync(end, { instanceOf: GivenUp })
-  t.is(error.message, 'the host says more than an installer does')
+  t.is(error.message, 'the host sent too much output')
 })

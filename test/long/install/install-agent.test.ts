@@ -148,7 +148,7 @@ whereFit(
       web3: /^1 deploy is not root here: add --sudo/,
       refusing: /^255 127\.0\.0\.1:1 refuses connections: does sshd run there\?$/,
       badkey: /^255 .*the stored key cannot be used: /,
-      chatty: /^1 the host says more than an installer does$/,
+      chatty: /^1 the host sent too much output$/,
       nothing: /^255 nothing has no SSH credentials: rsm hosts edit nothing --ssh-user USER/,
     }))
       t.regex(errors[name] ?? '', said)

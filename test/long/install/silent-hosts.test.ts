@@ -121,7 +121,7 @@ test('a host whose shell does not come to our first word is given up in time', a
   )
   const connection = await login(t, port, long)
   await t.throwsAsync(begin(connection, { ...generous, start: short }), {
-    message: 'nothing came from the installer for 0.3 s',
+    message: 'no output from the installer for 0.3 s',
   })
 })
 
@@ -140,7 +140,7 @@ test('a host that takes nothing of a copy is given up in time', async (t) => {
   const connection = await login(t, port, long)
   const executableFor = async () => ({ sha256: 'sum', size, open: () => createReadStream(file) })
   await t.throwsAsync(begin(connection, { ...generous, piece: short }, { executableFor }), {
-    message: 'the host took nothing of the copy for 0.3 s',
+    message: 'the host accepted no data for 0.3 s',
   })
 })
 
