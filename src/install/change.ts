@@ -15,13 +15,13 @@ import { RsmError } from '../core/errors.ts'
 import { modeBits } from '../disk/files/attributes.ts'
 import { makeDirectory } from '../disk/named-files.ts'
 
-/** One thing that an installation needs on this host. */
+/** A change that an installation needs on this host. */
 export interface Change {
   /** For people: `write /etc/rsm/agent.env`. */
   readonly what: string
-  /** Nothing to do; something new; or something that is there and would be another: then it needs consent. */
+  /** `done`: nothing to do. `new`: creates something. `differs`: replaces something, which needs consent. */
   readonly state: 'done' | 'new' | 'differs'
-  /** Lines that go and come, with - and + before them; secrets are not shown. */
+  /** Removed and added lines, with - and + before them; never secrets. */
   readonly lines: readonly string[]
   apply(): void
 }
@@ -30,7 +30,7 @@ interface FileSpec {
   readonly path: string
   readonly text: string
   readonly mode: number
-  /** What it holds is shown to nobody, and is replaced without being asked for. */
+  /** Never shows its content, and replaces it without asking. */
   readonly isSecret?: boolean
 }
 
@@ -52,7 +52,7 @@ export function fileChange({ path, text, mode, isSecret = false }: FileSpec): Ch
   }
 }
 
-/** A program is replaced by rename: one that runs goes on as it was. */
+/** Replaces a program by rename, so that running processes keep the old one. */
 export function programChange(from: string, path: string): Change {
   return {
     what: `install ${path}`,
@@ -80,7 +80,7 @@ export function directoryChange(
 ): Change {
   const state = existsSync(path) ? 'done' : 'new'
   return {
-    what: `make ${path}`,
+    what: `create ${path}`,
     state,
     lines: [],
     apply: () =>
@@ -93,7 +93,7 @@ export function directoryChange(
   }
 }
 
-/** The system's account of this name, wherever it is kept; null where there is none. */
+/** The system account of this name, from any source; null if it does not exist. */
 export function accountOf(name: string): { uid: number; gid: number } | null {
   try {
     const words = ['passwd', name]
@@ -107,7 +107,7 @@ export function accountOf(name: string): { uid: number; gid: number } | null {
 
 export function accountChange(name: string, home: string): Change {
   return {
-    what: `make the user ${name}`,
+    what: `create the user ${name}`,
     state: accountOf(name) === null ? 'new' : 'done',
     lines: [],
     apply() {
@@ -118,16 +118,20 @@ export function accountChange(name: string, home: string): Change {
         })
       } catch (error) {
         const { stderr } = error as { stderr?: Buffer }
-        throw new RsmError('unavailable', `cannot make the user ${name}: ${String(stderr ?? error).trim()}`, {
-          hint: `make it by hand and run this again: useradd --system --user-group ${name}`,
-          cause: error,
-        })
+        throw new RsmError(
+          'unavailable',
+          `cannot create the user ${name}: ${String(stderr ?? error).trim()}`,
+          {
+            hint: `create it by hand and run this again: useradd --system --user-group ${name}`,
+            cause: error,
+          },
+        )
       }
     },
   }
 }
 
-/** A file's text; null where there is none, or where it is another's to read. */
+/** Text of a file; null if it does not exist, or this user may not read it. */
 export function readText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
@@ -138,14 +142,14 @@ export function readText(path: string): string | null {
   }
 }
 
-/** Which lines go and which come, without their order. */
+/** Removed and added lines, ignoring their order. */
 function difference(before: string, after: string): string[] {
   const [old, now] = [before.split('\n'), after.split('\n')]
   const gone = old.filter((line) => line !== '' && !now.includes(line)).map((line) => `- ${line}`)
   return [...gone, ...now.filter((line) => line !== '' && !old.includes(line)).map((line) => `+ ${line}`)]
 }
 
-/** Errors: `unavailable`, which names the path and the way out. */
+/** Errors: `unavailable`, with the path and a hint. */
 function explained(path: string, act: () => void): void {
   try {
     act()
@@ -154,7 +158,7 @@ function explained(path: string, act: () => void): void {
     if (!(error instanceof Error) || code === undefined) throw error
     const hint =
       code === 'EROFS'
-        ? 'the file system is read-only: choose another place for the program with --prefix, as --prefix /opt/rsm'
+        ? 'the file system is read-only: install the program elsewhere, such as --prefix /opt/rsm'
         : code === 'EACCES' || code === 'EPERM'
           ? 'run this as root (sudo), or with --user'
           : code === 'ENOSPC'

@@ -6,37 +6,36 @@ import { type Program, packagedProgram } from './program.ts'
 import { dataDirOf, quoted, readEnvFile, type Service, type Settings, writeEnvFile } from './service.ts'
 import { dropInText, type Systemd, unitText } from './systemd.ts'
 
-/** What an installation is to be. */
 export interface InstallRequest {
   readonly service: Service
-  /** By their variables; what is not given stays as the last installation had it. */
+  /** By environment variable; missing ones keep the value of the last installation. */
   readonly settings: Settings
-  /** Of an agent that is to enroll. */
+  /** Enrollment token of a new agent. */
   readonly token: string | undefined
   readonly program: Program
   readonly systemd: Systemd | null
-  /** What has to be there before all else. */
+  /** Changes to make before all others. */
   readonly first?: readonly Change[]
-  /** Directories that the unit has to be able to write, beyond its own. */
+  /** Directories that the unit must be able to write, besides its own. */
   readonly writable?: readonly string[]
 }
 
 export interface Plan {
   readonly changes: readonly Change[]
-  /** All settings that will be in force. */
+  /** All settings in effect. */
   readonly settings: Settings
-  /** What runs the service without systemd, for sh. */
+  /** sh command that runs the service without systemd. */
   readonly line: string
-  /** Writes the file of settings again, at once. */
+  /** Immediately rewrites the settings file. */
   writeSettings(settings: Settings): void
 }
 
-/** The settings of the last installation, with the new ones over them. */
+/** The settings of the last installation, overridden by the new ones. */
 export function mergedSettings({ envFile }: Service, settings: Settings): Map<string, string> {
   return new Map([...readEnvFile(readText(envFile) ?? ''), ...settings])
 }
 
-/** Newest systemd that a unit is written for where none runs. */
+/** systemd version to assume if none runs: the newest. */
 const anySystemd = 999
 
 export function planOf(request: InstallRequest): Plan {
@@ -47,17 +46,17 @@ export function planOf(request: InstallRequest): Plan {
   const changes: Change[] = [...(request.first ?? [])]
   if (from !== null) changes.push(programChange(from, program))
   changes.push(directoryChange(service.configDir, service.isUsers ? 0o700 : 0o755))
-  // Before the settings that name it.
+  // Before the settings that refer to it.
   if (token !== undefined)
     changes.push(fileChange({ path: service.tokenFile, text: `${token}\n`, mode: 0o600, isSecret: true }))
   changes.push(fileChange({ path: service.envFile, text: writeEnvFile(settings), mode: 0o600 }))
   const isPackaged = program === packagedProgram && readText(service.packagedUnitFile) !== null
-  // Without systemd too: it says what an uninstallation has to remove.
+  // Also without systemd: the uninstallation reads what to remove from it.
   if (!isPackaged)
     changes.push(fileChange({ path: service.unitFile, text: unitText(service, command), mode: 0o644 }))
   const { dropInFile } = service
   const dropIn = dropInText(service, systemd?.version ?? anySystemd, writable)
-  // One of before that nothing is left of must not hold either.
+  // Also clears a previous drop-in that is no longer needed.
   if (dropIn !== null || readText(dropInFile) !== null)
     changes.push(fileChange({ path: dropInFile, text: dropIn ?? '', mode: 0o644 }))
   const verb = service.name === 'agent' ? 'agent run' : 'server start'
@@ -73,7 +72,7 @@ export function planOf(request: InstallRequest): Plan {
   }
 }
 
-/** What it comes to: before it is done with each line of a file that goes or comes, afterwards without. */
+/** The changes for people: before with a diff of each file, afterwards without. */
 export function showPlan({ changes }: Plan, tense: 'would' | 'did'): string {
   const todo = changes.filter(({ state }) => state !== 'done')
   if (todo.length === 0) return 'nothing to change'
@@ -81,36 +80,35 @@ export function showPlan({ changes }: Plan, tense: 'would' | 'did'): string {
   return todo.flatMap(({ what, lines }) => [`would ${what}`, ...lines.map((line) => `  ${line}`)]).join('\n')
 }
 
-/** Whether something that is there would be another: that takes consent. */
+/** Whether something existing would be replaced, which needs consent. */
 export const replaces = ({ changes }: Plan): boolean => changes.some(({ state }) => state === 'differs')
 
-/** Answers whether anything was changed. Errors: `unavailable`, at the change that failed; those before it stay. */
+/** Returns whether anything changed. Errors: `unavailable` at the failed change; earlier ones stay. */
 export function applyPlan({ changes }: Plan): boolean {
   const todo = changes.filter(({ state }) => state !== 'done')
   for (const change of todo) change.apply()
   return todo.length > 0
 }
 
-/** Errors: `forbidden` for who may not write to the system. */
+/** Errors: `forbidden` without root, for a system service. */
 export function needRoot({ isUsers }: Service): void {
   if (isUsers || process.getuid?.() === 0) return
-  throw new RsmError('forbidden', 'a service of the system takes root', {
+  throw new RsmError('forbidden', 'a system service requires root', {
     hint: 'run this with sudo; --dry-run shows what it would do, and rsm agent install --user installs an agent for you alone',
   })
 }
 
-/** Why a service ended, of what it logged: its own error, else its last line. */
+/** Why a service ended, from its log: its own error, or its last line. */
 function lastWords(log: string): string {
   const lines = log.split('\n')
   return lines.findLast((line) => line.startsWith('rsm: ')) ?? lines.at(-1) ?? ''
 }
 
-/** Milliseconds between two looks at what has been started. */
 const pollInterval = 250
 
 /**
- * Waits until `isUp` answers something. Errors: `unavailable` after `within` milliseconds, or as soon as the service has
- * ended twice, with the last that it logged.
+ * Polls until `isUp` returns a value. Errors: `unavailable` after `within` milliseconds, or as soon as the
+ * service has ended twice, with its last log line.
  */
 export async function untilUp<T>(
   { service, systemd, within }: { service: Service; systemd: Systemd; within: number },
@@ -129,7 +127,7 @@ export async function untilUp<T>(
         'unavailable',
         `${service.unit} ${ends >= 2 ? 'does not stay up' : `was started, but ${whyNot()} after ${within / 1000} s`}${log && `: ${log}`}`,
         {
-          hint: `look at it: systemctl ${service.isUsers ? '--user ' : ''}status ${service.unit}; it keeps trying`,
+          hint: `see systemctl ${service.isUsers ? '--user ' : ''}status ${service.unit}; it keeps restarting`,
         },
       )
     }
@@ -137,7 +135,7 @@ export async function untilUp<T>(
   }
 }
 
-/** Reads the units anew and starts the service at every boot; now too, unless it runs as it should. */
+/** Reloads the units and enables the service; `start` also starts it, or restarts it after changes. */
 export async function enable(
   service: Service,
   systemd: Systemd,
@@ -150,5 +148,5 @@ export async function enable(
   await systemd.ctl(changed ? 'restart' : 'start', service.unit)
 }
 
-/** A token that was used is of no use to anyone but a thief. */
+/** A used token is useful only to a thief. */
 export const dropToken = ({ tokenFile }: Service): void => rmSync(tokenFile, { force: true })

@@ -22,18 +22,18 @@ function inodesListening(port: number): Set<string> {
   return inodes
 }
 
-/** A process, as far as this user may look at it. */
+/** A process, as far as this user may inspect it. */
 export interface Process {
   readonly pid: number
   readonly parent: number
   /** Paths of its open files; a deleted one ends in ` (deleted)`. */
   readonly files: readonly string[]
-  /** Path of its program, and its arguments. */
+  /** Path of its executable, and its arguments. */
   readonly exe: string
   readonly argv: readonly string[]
 }
 
-/** `nginx (pid 812)` of the first process that fits, with its pid. */
+/** The first matching process, named like `nginx (pid 812)`. */
 export function findProcess(fits: (process: Process) => boolean): { name: string; pid: number } | null {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const at = `/proc/${pid}`
@@ -51,19 +51,19 @@ export function findProcess(fits: (process: Process) => boolean): { name: string
       if (fits({ pid: Number(pid), parent, files, exe: readlinkSync(`${at}/exe`), argv }))
         return { name: `${readFileSync(`${at}/comm`, 'utf8').trim()} (pid ${pid})`, pid: Number(pid) }
     } catch {
-      // Ended meanwhile, or another user's.
+      // Ended meanwhile, or belongs to another user.
     }
   }
   return null
 }
 
-/** `nginx (pid 812)`, as far as it may be seen who listens on a port. */
+/** The process that listens on a port, like `nginx (pid 812)`; null if unknown. */
 export function holderOf(port: number): string | null {
   const sockets = new Set([...inodesListening(port)].map((inode) => `socket:[${inode}]`))
   return findProcess(({ files }) => files.some((file) => sockets.has(file)))?.name ?? null
 }
 
-/** Errors: `unavailable`, naming who listens there already. */
+/** Errors: `unavailable`, with the process that already listens there. */
 export async function needPort(host: string, port: number): Promise<void> {
   if (port === 0) return
   const server = createServer()
@@ -74,7 +74,7 @@ export async function needPort(host: string, port: number): Promise<void> {
     })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    // Ports below 1024 are the unit's to open, not the installer's.
+    // Only the unit may open ports below 1024; the installer need not.
     if (code === 'EACCES') return
     const holder = code === 'EADDRINUSE' ? holderOf(port) : null
     throw new RsmError(

@@ -5,18 +5,18 @@ import type { Service } from './service.ts'
 
 /** The program that a service runs. */
 export interface Program {
-  /** The words before the command: an executable, or Node and rsm's own file. */
+  /** Words before the command: an executable, or Node and rsm's script. */
   readonly command: readonly string[]
-  /** Where it has to be copied from first; null where it lies in its place. */
+  /** File to copy into place first; null if it is there already. */
   readonly from: string | null
 }
 
-/** Where a package puts it. */
+/** Path of the program in packages. */
 export const packagedProgram = '/usr/bin/rsm'
 
 /**
- * One executable runs from `/usr/bin` (packages) or `PREFIX/bin`, and is copied there from elsewhere; what npm installed runs
- * from where it is.
+ * A single executable runs from `/usr/bin` (packages) or `PREFIX/bin`, and is copied there from elsewhere. An
+ * npm installation runs from where it is.
  */
 export function programFor(service: Service, prefix: string | undefined): Program {
   if (!isSingleFile) return { command: [process.execPath, ownPath('bin/run.js')], from: null }

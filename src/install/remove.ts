@@ -9,15 +9,15 @@ import { packagedProgram } from './program.ts'
 import { dataDirOf, readEnvFile, type Service, systemService } from './service.ts'
 import type { Systemd } from './systemd.ts'
 
-/** What an uninstallation finds. */
+/** Files and unit to remove in an uninstallation. */
 export interface Found {
-  /** Files and directories that it removes, in order. */
+  /** Files and directories to remove, in order. */
   readonly paths: readonly string[]
   readonly hasUnit: boolean
   readonly dataDir: string
 }
 
-/** The executable that a unit of ours starts, if it lies where only an installation puts it. */
+/** The executable of our unit, if it is where only an installation puts it. */
 function programOf(service: Service): string | null {
   const start = (readText(service.unitFile) ?? '').split('\n').find((line) => line.startsWith('ExecStart='))
   const [program = ''] = (start ?? '').slice('ExecStart='.length).replaceAll('"', '').split(' ')
@@ -25,7 +25,7 @@ function programOf(service: Service): string | null {
   return program === packagedProgram ? null : program
 }
 
-/** Data goes only with `removeData`: whether an installation made its directory is unknown. */
+/** Removes data only with `removeData`, because an installation may not have created its directory. */
 export function findInstalled(service: Service, removeData: boolean): Found {
   const { unitFile, dropInFile, envFile, tokenFile, name } = service
   const dataDir = dataDirOf(service, readEnvFile(readText(envFile) ?? ''))
@@ -34,27 +34,27 @@ export function findInstalled(service: Service, removeData: boolean): Found {
   const other = service.isUsers ? null : programOf(systemService(name === 'agent' ? 'server' : 'agent'))
   const isOurs =
     program !== null && program !== other && lstatSync(program, { throwIfNoEntry: false })?.isFile() === true
-  // Data first: what stops halfway can be run again, with the same settings.
+  // Data first, so that an interrupted run can be repeated with the same settings.
   const paths = [...(removeData ? [dataDir] : []), unitFile, dropInFile, tokenFile, envFile]
   if (isOurs) paths.push(program)
   const there = paths.filter((path) => existsSync(path))
   return { paths: there, hasUnit: existsSync(unitFile), dataDir }
 }
 
-/** Whether a process has our files: the same path in a container is another file. */
+/** Whether a process shares our root: the same path in a container is another file. */
 function sharesFiles(pid: number): boolean {
   const [its, ours] = [statSync(`/proc/${pid}/root`), statSync('/')]
   return its.dev === ours.dev && its.ino === ours.ino
 }
 
-/** A command line, or the title that an agent gives itself. That of its terminals, which end with it, is another. */
+/** Matches a command line, or an agent's process title. Its terminals have another title, and end with it. */
 const isService = /^\S+( -\S+)* (server|agent run|quickstart)\b/
 
 const toStop = 'remove whatever starts it at boot (crontab, init system), then run this again'
 
 /**
- * Refuses while a process runs on the data or from the program, whatever became of the lock file. `own` is the process that
- * systemd will stop, or 0; with it ends the release that it runs as a child. Errors: `conflict`.
+ * Fails while a process uses the data or runs the program, even if the lock file is gone. `own`: the process
+ * that systemd will stop, or 0; its child release ends with it. Errors: `conflict`.
  */
 function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number): void {
   const directory = existsSync(dataDir) ? realpathSync(dataDir) : dataDir
@@ -76,12 +76,12 @@ function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number
   })
 }
 
-/** Keeps any process from starting on the data. Errors: `conflict`, which names the process that runs on it. */
+/** Prevents processes from starting on the data. Errors: `conflict`, with the process that uses it. */
 async function lockData(service: Service, found: Found): Promise<FileHandle | null> {
   refuseRunning(service, found, 0)
   const { dataDir, paths } = found
   const lock = join(dataDir, 'lock')
-  // A lock file of root would keep the user of the data from using it again.
+  // A lock file of root would keep the owner of the data from using it again.
   if (!existsSync(paths.includes(dataDir) ? dataDir : lock)) return null
   return lockFile(lock, `data directory ${dataDir}`).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException
@@ -107,13 +107,16 @@ function remove(path: string): void {
   }
 }
 
-/** The lock goes last, so that no process starts on half of the data. The directory itself may be a mount point. */
+/**
+ * Removes the lock last, so that no process starts on partial data. Keeps the directory, which may be a mount
+ * point.
+ */
 function empty(dataDir: string): void {
   for (const name of readdirSync(dataDir)) if (name !== 'lock') remove(join(dataDir, name))
   remove(join(dataDir, 'lock'))
 }
 
-/** Errors: `conflict` where a process runs that systemd does not stop: nothing has been removed. */
+/** Errors: `conflict` if a process runs that systemd does not stop; nothing is removed then. */
 export async function removeInstalled(
   service: Service,
   systemd: Systemd | null,
@@ -141,7 +144,7 @@ export async function removeInstalled(
     try {
       rmdirSync(path)
     } catch {
-      // Something else is in it, or mounted there.
+      // Not empty, or a mount point.
     }
   await systemd?.ctl('daemon-reload')
 }

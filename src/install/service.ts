@@ -8,33 +8,33 @@ const plainValue = /^[\w./:@%+,=-]*$/
 
 type ServiceName = 'server' | 'agent'
 
-/** Where a service of rsm keeps what (contract §10). */
+/** Names and paths of a service (contract §10). */
 export interface Service {
   readonly name: ServiceName
-  /** Of this user alone, without root. */
+  /** Service of the current user, without root. */
   readonly isUsers: boolean
   /** `rsm-agent`. */
   readonly unit: string
   readonly unitFile: string
-  /** The same unit where a package has brought it. */
+  /** The unit file of a package. */
   readonly packagedUnitFile: string
-  /** What this host adds to the unit, whoever brought that. */
+  /** Additions of this host to the unit, from a package or not. */
   readonly dropInFile: string
   readonly configDir: string
   readonly envFile: string
   /** An enrollment token, until it is used. */
   readonly tokenFile: string
   readonly dataDir: string
-  /** The setting that names another. */
+  /** Setting that changes the data directory. */
   readonly dataVariable: string
-  /** Where an executable goes that lies somewhere else. */
+  /** Where the executable is installed, if it is somewhere else. */
   readonly prefix: string
 }
 
-/** Settings of a service, by the name of their variable. */
+/** Settings of a service, by environment variable. */
 export type Settings = ReadonlyMap<string, string>
 
-/** `root` stands before every path; tests have one. */
+/** `root`: prefix of every path, for tests. */
 export function systemService(name: ServiceName, root = ''): Service {
   const unit = `rsm-${name}`
   const configDir = `${root}/etc/rsm`
@@ -52,7 +52,7 @@ export function systemService(name: ServiceName, root = ''): Service {
   }
 }
 
-/** `base` says where files of a kind belong to this user. */
+/** `base`: the user's directory for files of a kind. */
 export function userService(name: ServiceName, base: (kind: 'CONFIG' | 'STATE') => string): Service {
   const unit = `rsm-${name}`
   const configDir = join(base('CONFIG'), 'rsm')
@@ -80,11 +80,10 @@ const unitFiles = (unit: string, directory: string, packaged: string) => {
   }
 }
 
-/** Where it keeps its data with these settings. */
 export const dataDirOf = ({ dataVariable, dataDir }: Service, settings: Settings): string =>
   settings.get(dataVariable) ?? dataDir
 
-/** What `writeEnvFile` wrote, and what people write by hand: comments and quotes of either kind. */
+/** Reads files of `writeEnvFile` or written by hand, with comments and either kind of quotes. */
 export function readEnvFile(text: string): Map<string, string> {
   const settings = new Map<string, string>()
   for (const line of text.split('\n')) {
@@ -103,16 +102,16 @@ export function readEnvFile(text: string): Map<string, string> {
   return settings
 }
 
-/** The file of these settings, for systemd's EnvironmentFile and for `. FILE` of sh. */
+/** Formats settings for systemd's EnvironmentFile and for `. FILE` in sh. */
 export function writeEnvFile(settings: Settings): string {
   return [...settings].map(([name, value]) => `${name}=${quoted(name, value)}\n`).join('')
 }
 
 /**
- * A value as systemd's EnvironmentFile and sh both read it: within double quotes both take a backslash before these.
- * Errors: `usage` for one with a line end, which neither takes.
+ * Quotes a value for systemd's EnvironmentFile and sh: within double quotes both accept a backslash before
+ * these characters. Errors: `usage` for a line break, which neither accepts.
  */
 export function quoted(name: string, value: string): string {
-  if (/[\0\r\n]/.test(value)) throw new RsmError('usage', `${name} can't hold a line end`)
+  if (/[\0\r\n]/.test(value)) throw new RsmError('usage', `${name} cannot contain a line break`)
   return plainValue.test(value) ? value : `"${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
 }

@@ -5,13 +5,13 @@ import { RsmError } from '../core/errors.ts'
 import { ownText } from '../disk/own-files.ts'
 import type { Service } from './service.ts'
 
-/** The first systemd that knows DelegateSubgroup. */
+/** First systemd version with DelegateSubgroup. */
 const delegateSubgroup = 254
 
-/** Milliseconds that a start or stop may take: units have 30 s to stop. */
+/** Milliseconds for a start or stop: units have 30 s to stop. */
 const patience = 90_000
 
-/** Settings that only the system's manager has, or that a service of a user does not need. */
+/** Settings that only the system manager supports, or that a user service does not need. */
 const systemOnly = new Set([
   'After',
   'Wants',
@@ -24,16 +24,16 @@ const systemOnly = new Set([
 
 const run = promisify(execFile)
 
-/** The manager of services on this host, of the system or of the user. */
+/** The service manager of this host or of the user. */
 export interface Systemd {
   readonly version: number
-  /** Runs `systemctl WORDS…`; answers what it prints. Errors: `unavailable` with its own words. */
+  /** Runs `systemctl WORDS…`; resolves to its output. Errors: `unavailable` with its own message. */
   ctl(...words: string[]): Promise<string>
-  /** The newest lines that a unit logged. */
+  /** The newest log lines of a unit. */
   log(unit: string, lines: number): Promise<string>
 }
 
-/** Null where systemd does not run, or manages nothing of this user. */
+/** Null if systemd does not run, or does not manage services of this user. */
 export function findSystemd(isUsers: boolean): Systemd | null {
   // sd_booted(3).
   if (!existsSync('/run/systemd/system')) return null
@@ -68,7 +68,7 @@ export function findSystemd(isUsers: boolean): Systemd | null {
   }
 }
 
-/** The unit of `packaging/units` as it fits this host: it starts `command` (the words before `server start`). */
+/** The unit of `packaging/units` adapted to this host; `command`: the words before `server start`. */
 export function unitText(service: Service, command: readonly string[]): string {
   const { isUsers, envFile, dataDir, dataVariable, unit } = service
   const lines = ownText(`packaging/units/${unit}.service`)
@@ -85,8 +85,8 @@ export function unitText(service: Service, command: readonly string[]): string {
 }
 
 /**
- * What this host adds to a unit of the system, a package's or ours: directories that it has to write beyond its own, and what
- * only a newer systemd knows. Null where that is nothing.
+ * Drop-in of this host for a system unit, ours or a package's: additional writable directories, and settings
+ * that only a newer systemd supports. Null if empty.
  */
 export function dropInText(
   { name, isUsers }: Service,

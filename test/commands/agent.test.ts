@@ -271,5 +271,5 @@ test('agent install prints each change on a line of its own', async (t) => {
   const home = await temporaryDirectory(t)
   const words = ['agent', 'install', '--user', '--url', 'http://127.0.0.1:1', '--no-start']
   const { stdout } = await runRsm(words, cleanEnv(home))
-  t.true(stdout.startsWith(`make ${home}/config/rsm\nwrite ${home}/config/rsm/agent.env\nwrite `), stdout)
+  t.true(stdout.startsWith(`create ${home}/config/rsm\nwrite ${home}/config/rsm/agent.env\nwrite `), stdout)
 })

@@ -20,7 +20,7 @@ test('server install gives a server of a shared store its settings and keys, and
     'RSM_SERVER_NAME=rsm1',
     `RSM_STORE_PASSWORD_FILE=${password}`,
     `ReadWritePaths=${keys}`,
-    `make ${keys}`,
+    `create ${keys}`,
   ])
     t.true(stdout.includes(line), `${line}\n${stdout}`)
   t.false(stdout.includes('a secret'))

@@ -45,6 +45,6 @@ test('a file that people wrote is read with its comments, quotes and blanks', (t
 test('a value with a line end is refused', (t) => {
   t.throws(() => writeEnvFile(new Map([['A', 'x\ny']])), {
     code: 'usage',
-    message: /A can't hold a line end/,
+    message: /A cannot contain a line break/,
   })
 })

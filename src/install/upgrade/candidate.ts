@@ -10,38 +10,34 @@ import { whyUnwritable } from '../../disk/named-files.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
 
 const run = promisify(execFile)
-/** Milliseconds that it may take to say its version. */
+/** Milliseconds for an executable to print its version. */
 const patience = 30_000
 
-/** An executable that lies beside the one whose place it takes, checked and on disk. */
+/** A verified, durable executable beside the one that it will replace. */
 export interface Candidate {
   /** Its temporary name. */
   readonly path: string
   readonly version: string
   readonly sha256: string
-  /** Whether the release key of this build has signed it. */
+  /** Whether it is signed by the release key of this build. */
   readonly isSigned: boolean
 }
 
 interface Wanted {
   readonly file: string
-  /** The executable that it shall be. */
+  /** The executable to replace. */
   readonly target: string
-  /** What its sha256 has to be, where that is given. */
+  /** Its required sha256, if given. */
   readonly sha256: string | undefined
-  /** In a build without a release key: takes what no `sha256` vouches for either. */
+  /** Accept an executable without `sha256`, in a build without a release key. */
   readonly allowUnsigned: boolean
 }
 
-function refuse(
-  file: string,
-  why: string,
-  hint = 'nothing was changed; take the file of the release again',
-): never {
+function refuse(file: string, why: string, hint = 'nothing was changed; download the release again'): never {
   throw new RsmError('invalid', `${file} ${why}`, { hint })
 }
 
-/** Copies the file to `path`, durably; answers its sha256. */
+/** Copies the file to `path`, durably; resolves to its sha256. */
 async function copy(file: string, path: string): Promise<string> {
   const hash = createHash('sha256')
   const written = await open(path, 'wx', 0o755)
@@ -58,7 +54,7 @@ async function copy(file: string, path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** What it says of itself; it has to run here for that. */
+/** Runs the file, which shows that it works on this machine. */
 async function versionOf(file: string, path: string): Promise<string> {
   const said = await run(path, ['--version'], { timeout: patience }).catch((error: unknown) => {
     const { code, stderr = '', message } = error as { code?: unknown; stderr?: string; message: string }
@@ -66,16 +62,16 @@ async function versionOf(file: string, path: string): Promise<string> {
     return refuse(
       file,
       `does not run on this machine: ${why}`,
-      'nothing was changed; take the executable for it: uname -m',
+      'nothing was changed; use the executable for this architecture (uname -m)',
     )
   })
   const [, version] = /^rsm\/(\S+) /.exec(said.stdout) ?? []
-  return version ?? refuse(file, 'is not an executable of rsm: it does not say its version')
+  return version ?? refuse(file, 'is not an rsm executable: it does not print its version')
 }
 
 /**
- * Null in a build without a release key, for a file that is taken nevertheless. Errors: `invalid` where it is not, and where the
- * key of this build has not signed an executable of this sum.
+ * Null for an accepted file in a build without a release key. Errors: `invalid` if the file is not accepted,
+ * or if the release key has not signed this checksum.
  */
 function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256: string) {
   const key = ownReleaseKey()
@@ -84,7 +80,7 @@ function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256:
     return refuse(
       file,
       'cannot be checked: this build of rsm has no release key',
-      'nothing was changed; add --sha256 HEX, as SHA256SUMS of the release has it, or --allow-unsigned',
+      'nothing was changed; add --sha256 HEX from SHA256SUMS of the release, or --allow-unsigned',
     )
   }
   let text = ''
@@ -105,8 +101,9 @@ function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256:
 }
 
 /**
- * Puts the file beside its place and looks at it there. Errors: `usage` for a file that can't be read or a place that can't be
- * written, `unavailable` on a full disk, `invalid` for what is not an rsm for this machine; nothing is left of it then.
+ * Copies the file beside its target and verifies the copy. Removes the copy on errors: `usage` for an
+ * unreadable file or an unwritable directory, `unavailable` on a full disk, `invalid` if it is not an rsm for
+ * this machine.
  */
 export async function prepare(given: Wanted): Promise<Candidate> {
   const { file, target, sha256: wanted } = given
@@ -130,11 +127,11 @@ export async function prepare(given: Wanted): Promise<Candidate> {
     })
     if (wanted !== undefined && wanted.toLowerCase() !== sha256)
       refuse(file, `has the sha256 ${sha256}, not ${wanted}`)
-    // First: what nobody has signed is not even asked for its version, as root.
+    // Check the signature first: an unsigned file must not be run as root, not even for its version.
     const release = checkSignature(given, sha256)
     const version = await versionOf(file, path)
     if (release !== null && release.version !== version)
-      refuse(file, `says that it is ${version}, its signature ${release.version}`)
+      refuse(file, `is version ${version}, but its signature is for ${release.version}`)
     return { path, version, sha256, isSigned: release !== null }
   } catch (error) {
     await rm(path, { force: true })
@@ -142,7 +139,7 @@ export async function prepare(given: Wanted): Promise<Candidate> {
   }
 }
 
-/** Errors: `conflict` for a file that a package manager keeps. */
+/** Errors: `conflict` for a file that belongs to a package. */
 export async function refusePackaged(target: string): Promise<void> {
   const managers = [
     { ask: ['dpkg', '-S', target], line: 'apt install ./rsm_VERSION_amd64.deb' },
@@ -155,7 +152,7 @@ export async function refusePackaged(target: string): Promise<void> {
       () => false,
     )
     if (isOwned)
-      throw new RsmError('conflict', `${target} belongs to a package: ${program} has put it there`, {
+      throw new RsmError('conflict', `${target} belongs to a package (${program})`, {
         hint: `upgrade the package: \`${line}\`; it restarts the server`,
       })
   }

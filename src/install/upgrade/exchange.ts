@@ -11,7 +11,7 @@ import { failedStore, keptStore } from '../../disk/upgrade-traces.ts'
 
 const run = promisify(execFile)
 
-/** Puts an executable in its place; the former one keeps a name. At each moment `target` is one of the two, whole. */
+/** Replaces an executable, and keeps the previous one. `target` is always one of the two, complete. */
 export async function exchange(target: string, candidate: string): Promise<void> {
   await alsoNamed(target, formerOf(target))
   faultPoint('upgrade.former.after')
@@ -19,16 +19,16 @@ export async function exchange(target: string, candidate: string): Promise<void>
   faultPoint('upgrade.exchanged.after')
 }
 
-/** The former executable is back in its place. */
+/** Restores the previous executable. */
 export async function goBack(target: string): Promise<void> {
   await alsoNamed(formerOf(target), target)
   faultPoint('upgrade.executableBack.after')
 }
 
-/** Where the former executable stays, beside the new one. */
+/** Path of the previous executable, beside the new one. */
 export const formerOf = (target: string): string => `${target}.former`
 
-/** Gives a file another name, too, in the place of what had it. */
+/** Links a file under another name, replacing what had it. */
 async function alsoNamed(path: string, name: string): Promise<void> {
   const temporary = temporaryName(name)
   linkSync(path, temporary)
@@ -36,8 +36,8 @@ async function alsoNamed(path: string, name: string): Promise<void> {
 }
 
 /**
- * Keeps the store of a stopped server as it is: what a new version writes into it the former one may not read. Errors:
- * `unavailable` where there is no room.
+ * Keeps the store of a stopped server, because the previous version may be unable to read what a new one
+ * writes. Errors: `unavailable` if there is no room.
  */
 export const keepStore = (dataDir: string): Promise<void> =>
   locked(dataDir, async () => {
@@ -49,14 +49,14 @@ export const keepStore = (dataDir: string): Promise<void> =>
     } catch (cause) {
       await rm(kept, { recursive: true, force: true })
       const { stderr = '' } = cause as { stderr?: string }
-      throw new RsmError('unavailable', `the store cannot be copied: ${stderr.trim().split('\n').at(-1)}`, {
+      throw new RsmError('unavailable', `cannot copy the store: ${stderr.trim().split('\n').at(-1)}`, {
         hint: 'nothing was changed; make room on the disk of the data directory',
         cause,
       })
     }
   })
 
-/** Brings back the store that was kept. Not where it is gone: what a ready version has acknowledged stays. */
+/** Restores the kept store. Fails if it is gone, because a ready version's acknowledged data must stay. */
 export const bringStoreBack = (dataDir: string): Promise<void> =>
   locked(dataDir, async () => {
     const [store, kept, failed] = [join(dataDir, 'store'), keptStore(dataDir), failedStore(dataDir)]
@@ -69,7 +69,7 @@ export const bringStoreBack = (dataDir: string): Promise<void> =>
     await rm(failed, { recursive: true, force: true })
   })
 
-/** Does `work` while no server can start on the directory. */
+/** Runs `work` while no server can start on the directory. */
 async function locked<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
   const directory = await openDataDirectory(dataDir, { rootMayRead: true })
   try {
@@ -80,16 +80,16 @@ async function locked<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * `backups/` of a data directory, whose owner it belongs to. Errors: `conflict` for a link: root would write where the user of
- * the server has led it, and give that away.
+ * Creates `backups/` in a data directory, with the same owner. Errors: `conflict` for a link, because root
+ * would write where the user of the server points it, and hand that over.
  */
 export function backupsIn(dataDir: string): string {
   const path = join(dataDir, 'backups')
   const { uid, gid } = statSync(dataDir)
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) mkdirSync(path, { mode: 0o700 })
   if (!lstatSync(path).isDirectory())
-    throw new RsmError('conflict', `${path} is not a directory of its own`, {
-      hint: 'nothing was changed; move it away, or name the file: --backup FILE',
+    throw new RsmError('conflict', `${path} is a link or a file, not a directory`, {
+      hint: 'nothing was changed; move it away, or use --backup FILE',
     })
   lchownSync(path, uid, gid)
   return path

@@ -4,21 +4,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
 import { findSystemd, type Systemd } from '../systemd.ts'
 
-/** Milliseconds that a server takes to end in order: 10 s, and what a slow machine adds. */
+/** Milliseconds for an orderly stop: 10 s, and reserve for slow machines. */
 const stopPatience = 30_000
 
-/** How a server of this machine is stopped and started. */
+/** Stops and starts a server of this machine. */
 export interface Operated {
-  /** What does it, for people. */
+  /** The method, for people. */
   readonly by: string
-  /** The line that starts it; null where only its own words do. */
+  /** Command that starts it; null if there is none but its own command line. */
   readonly startLine: string | null
   stop(): Promise<void>
-  /** Resolves once it is on its way; `ended` settles with the reason if it ends again. */
+  /** Resolves once it is starting; `ended` resolves with the reason if it ends again. */
   start(): Promise<{ ended: Promise<string> }>
 }
 
-/** The executable that a process runs. Errors: `forbidden` for another user's process. */
+/** The executable of a process. Errors: `forbidden` for another user's process. */
 export function executableOf(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/exe`)
@@ -30,7 +30,7 @@ export function executableOf(pid: number): string {
   }
 }
 
-/** The service that a process belongs to: `rsm-server.service`; null where it is none's. */
+/** The service of a process: `rsm-server.service`; null without one. */
 function unitOf(pid: number): string | null {
   const line = readFileSync(`/proc/${pid}/cgroup`, 'utf8')
     .split('\n')
@@ -39,7 +39,7 @@ function unitOf(pid: number): string | null {
   return name ?? null
 }
 
-/** Of the unit that has this process as its main one. */
+/** Null unless the process is the main process of the unit. */
 async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Operated | null> {
   const systemd = findSystemd(isUsers)
   if (systemd === null) return null
@@ -50,12 +50,12 @@ async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Oper
     startLine: `systemctl ${isUsers ? '--user ' : ''}start ${unit}`,
     stop: async () => void (await systemd.ctl('stop', unit)),
     async start() {
-      // Previous tries may have used up its starts; this also resets NRestarts.
+      // Earlier attempts may have used up the start limit; this also resets NRestarts.
       await systemd.ctl('reset-failed', unit).catch(() => undefined)
       try {
         await systemd.ctl('start', unit)
       } catch (error) {
-        // systemd may see the end of the process before the success of its exec: the job fails then.
+        // The job fails if systemd sees the process end before its exec succeeds.
         const why = await endOf(systemd, unit)
         if (why === null) throw error
         return { ended: Promise.resolve(why) }
@@ -65,7 +65,7 @@ async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Oper
   }
 }
 
-/** Why a unit's process has ended since it was started, also where systemd starts it again; null while it runs. */
+/** Why the process of a unit has ended since the start, even if systemd restarted it; null while it runs. */
 async function endOf(systemd: Systemd, unit: string): Promise<string | null> {
   const output = await systemd.ctl(
     'show',
@@ -76,12 +76,12 @@ async function endOf(systemd: Systemd, unit: string): Promise<string | null> {
   const state = Object.fromEntries(output.split('\n').map((line) => line.split('=', 2)))
   const isDown = state.ActiveState === 'failed' || state.SubState === 'auto-restart'
   if (!isDown && Number(state.NRestarts) === 0) return null
-  // CLD_EXITED of waitid(2). A process that runs again has no status yet.
+  // CLD_EXITED of waitid(2). A restarted process has no status yet.
   if (state.ExecMainCode === '1') return `it ended with exit code ${state.ExecMainStatus}`
-  return isDown ? `it ended with signal ${state.ExecMainStatus}` : 'it ended, and was started again'
+  return isDown ? `it ended with signal ${state.ExecMainStatus}` : 'it ended and was restarted'
 }
 
-/** Settles when the process of a unit ends; does not keep this process alive. */
+/** Resolves when the process of a unit ends; does not keep this process alive. */
 async function watchUnit(systemd: Systemd, unit: string): Promise<string> {
   for (;;) {
     const why = await endOf(systemd, unit).catch(() => null)
@@ -92,7 +92,7 @@ async function watchUnit(systemd: Systemd, unit: string): Promise<string> {
 
 const partsOf = (path: string) => readFileSync(path, 'utf8').split('\0').slice(0, -1)
 
-/** A process that nobody has waited for yet has ended, too. */
+/** A zombie has ended too. */
 function isGone(pid: number): boolean {
   try {
     return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -108,23 +108,23 @@ async function hasEnded(pid: number): Promise<boolean> {
 }
 
 /**
- * A server that somebody started by hand: it starts again as this program with the words, variables, directory and output
- * of the former process.
+ * A server started by hand: restarts as `target` with the arguments, environment, directory and output of the
+ * previous process.
  */
 function asProcess(first: number, target: string): Operated {
   const words = partsOf(`/proc/${first}/cmdline`)
   const at = words.findIndex((word, index) => word === 'server' && words[index + 1] === 'start')
   if (at < 0)
     throw new RsmError('conflict', `the server (pid ${first}) was not started by rsm server start`, {
-      hint: 'stop it, put the file in its place, and start it',
+      hint: 'stop it, replace its executable, and start it',
     })
   if (statSync(`/proc/${first}`).uid !== process.getuid?.())
     throw new RsmError('forbidden', `the server (pid ${first}) is another user's process`, {
-      hint: 'run this as the user that the server runs as: it starts again as who runs this',
+      hint: 'run this as the user that the server runs as: it restarts as the current user',
     })
   const variables = partsOf(`/proc/${first}/environ`).flatMap((line) => {
     const equals = line.indexOf('=')
-    // A server removes the password of its first start from there, which leaves empty lines; older ones leave it.
+    // A server erases the password of its first start, which leaves empty lines; older ones keep it.
     return equals < 1 ? [] : [[line.slice(0, equals), line.slice(equals + 1)] as const]
   })
   const { RSM_ADMIN_PASSWORD: _, ...env } = Object.fromEntries(variables)
@@ -138,7 +138,7 @@ function asProcess(first: number, target: string): Operated {
   })
   let pid = first
   return {
-    by: `pid ${first}, which starts again with the same words`,
+    by: `pid ${first}, restarting with the same arguments`,
     startLine: null,
     async stop() {
       try {
@@ -166,7 +166,7 @@ function asProcess(first: number, target: string): Operated {
   }
 }
 
-/** How the server with this pid is operated; `target` is what starts in its place. */
+/** How to operate the server with this pid; `target` is the executable to start. */
 export async function operatedBy(pid: number, target: string): Promise<Operated> {
   const unit = unitOf(pid)
   for (const isUsers of unit === null ? [] : [false, true]) {

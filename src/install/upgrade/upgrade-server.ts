@@ -8,7 +8,7 @@ import type { Candidate } from './candidate.ts'
 import { bringStoreBack, exchange, goBack, keepStore } from './exchange.ts'
 import type { Operated } from './running-server.ts'
 
-/** How long a server may take until it is ready, milliseconds. */
+/** Milliseconds for a server to become ready. */
 const readyWithin = 60_000
 const pollInterval = 250
 
@@ -18,15 +18,15 @@ export interface Upgrade {
   readonly from: string
   readonly candidate: Candidate
   readonly server: Operated
-  /** Of the server that runs; rejects where none does. */
+  /** Status of the running server; rejects without one. */
   readonly status: () => Promise<Pick<ProcessStatus, 'pid' | 'version' | 'ready'>>
-  /** For the audit log. */
+  /** Adds a note to the audit log. */
   readonly note: (note: UpgradeNote) => Promise<unknown>
-  /** Says what is being done. */
+  /** Reports the current step. */
   readonly say: (step: string) => void
 }
 
-/** Waits until a server is ready; answers why it is not, or null. */
+/** Waits until a server is ready; resolves to the reason if it is not, or null. */
 async function whyNotReady(
   { status }: Upgrade,
   previousPid: number,
@@ -38,7 +38,7 @@ async function whyNotReady(
   })
   for (const until = Date.now() + readyWithin; Date.now() < until; await sleep(pollInterval)) {
     const now = await status().catch(() => null)
-    // An older one does not say whether it is: it answers once it listens.
+    // An older server does not report readiness: it is ready once it answers.
     if (now !== null && now.pid !== previousPid && now.ready !== false) return null
     if (end !== null) return end
   }
@@ -54,33 +54,33 @@ async function startAndWait(upgrade: Upgrade, previousPid: number): Promise<stri
   }
 }
 
-/** The former version; with the store as it left it, unless the new one has taken requests, whose answers are promises. */
+/** Restores the previous version. Restores its store too, unless the new version has answered requests. */
 async function revert(upgrade: Upgrade, previousPid: number, why: string): Promise<never> {
   const { dataDir, target, from, candidate, server, say } = upgrade
   const failed = `rsm ${candidate.version} did not become ready: ${why}`
   say(`${failed}; going back to ${from}`)
   await server.stop()
-  // A server gives it up before it takes the first request. It has ended: that can't change any more.
+  // A server drops the kept store before its first request. It has ended, so this is final.
   const isKept = existsSync(keptStore(dataDir))
   await goBack(target)
   if (isKept) await bringStoreBack(dataDir)
   const stillNot = await startAndWait(upgrade, previousPid)
-  const data = isKept ? 'its data as before' : `the data of ${candidate.version}, which had taken requests`
+  const data = isKept ? 'its previous data' : `the data of ${candidate.version}, which had accepted requests`
   if (stillNot !== null)
     throw new RsmError(
       'unavailable',
-      `${failed}; and rsm ${from} is back in its place, with ${data}, but not ready: ${stillNot}`,
-      { hint: 'see the log of the server' },
+      `${failed}; rsm ${from} is restored, with ${data}, but not ready: ${stillNot}`,
+      { hint: 'see the server log' },
     )
   await endUpgrade(dataDir)
   const { version: to, sha256 } = candidate
   await upgrade.note({ from, to, sha256, reverted: why })
   throw new RsmError('unavailable', `${failed}; rsm ${from} runs again, with ${data}`, {
-    hint: 'see the log of the server for what kept it',
+    hint: 'see the server log for the cause',
   })
 }
 
-/** So that a cut upgrade can be told of. */
+/** Recorded so that an interrupted upgrade can be reported. */
 async function recordStart({ dataDir, target, from, candidate, server }: Upgrade): Promise<void> {
   const { ino } = await stat(candidate.path)
   await recordUpgrade(dataDir, {
@@ -95,8 +95,8 @@ async function recordStart({ dataDir, target, from, candidate, server }: Upgrade
 }
 
 /**
- * Puts the candidate in the place of a running server's executable: stop, store kept, exchange, start, and back where it does
- * not become ready. Errors: `unavailable`, which says what runs now.
+ * Replaces the executable of a running server: stops it, keeps the store, exchanges the executables, starts
+ * it, and rolls back if it does not become ready. Errors: `unavailable`, with what runs now.
  */
 export async function upgradeServer(upgrade: Upgrade): Promise<void> {
   const { dataDir, target, from, candidate, server, say } = upgrade
@@ -110,7 +110,7 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
     await keepStore(dataDir)
     await exchange(target, candidate.path)
   } catch (error) {
-    // Nothing is in another place than before.
+    // Nothing has been exchanged.
     if ((await startAndWait(upgrade, previousPid)) === null) {
       await endUpgrade(dataDir)
       await upgrade.note({ from, to, sha256, reverted: (error as Error).message })
@@ -120,14 +120,14 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
   say(`starting rsm ${to}`)
   const why = await startAndWait(upgrade, previousPid)
   if (why !== null) await revert(upgrade, previousPid, why)
-  // An older one does not do that itself.
+  // Older servers do not end the upgrade themselves.
   await endUpgrade(dataDir)
   const { version } = await upgrade.status()
   if (version === to) return
   await goBack(target)
   const reverted = `the server started as rsm ${version}: it does not run from ${target}`
   await upgrade.note({ from, to, sha256, reverted })
-  throw new RsmError('unavailable', `${reverted}; the previous executable is back there`, {
+  throw new RsmError('unavailable', `${reverted}; the previous executable is restored`, {
     hint: 'name the executable that it runs from: --executable FILE',
   })
 }

@@ -36,7 +36,7 @@ test('what a version has acknowledged before it was given up stays, though the f
   })
   await t.throwsAsync(upgrade, {
     message:
-      'rsm 0.2.0 did not become ready: it came late; rsm 0.1.0 runs again, with the data of 0.2.0, which had taken requests',
+      'rsm 0.2.0 did not become ready: it came late; rsm 0.1.0 runs again, with the data of 0.2.0, which had accepted requests',
   })
   t.is(readFileSync(target, 'utf8'), 'former')
   const { content } = await server.data('GET', '/api/clusters')

@@ -179,7 +179,7 @@ test('a build with a release key runs what the key has signed; one without takes
   const isOlder = /the file is rsm 0\.0\.9, older than the server/
   const keyed = join(prefix, 'bin/run.js')
   const keyless = join(await installed('0.1.0'), 'bin/run.js')
-  const mended = / add --sha256 HEX, as SHA256SUMS of the release has it, or --allow-unsigned$/m
+  const mended = / add --sha256 HEX from SHA256SUMS of the release, or --allow-unsigned$/m
   const of = (version: string, signed: string | Buffer, by = key) =>
     JSON.stringify(signedBy(by, version, signed))
   const cases: readonly (readonly [
@@ -204,7 +204,7 @@ test('a build with a release key runs what the key has signed; one without takes
     [keyed, '{}', [...sum, ...unsigned], /is not the signature of a release/],
     [keyed, of('0.0.9', 'other bytes'), unsigned, /is not the file that .*new\.sig signs/],
     [keyed, of('0.0.9', bytes, newReleaseKey()), sum, /is not signed by the release key/],
-    [keyed, of('0.3.0', bytes), [], /says that it is 0\.0\.9, its signature 0\.3\.0/, true],
+    [keyed, of('0.3.0', bytes), [], /is version 0\.0\.9, but its signature is for 0\.3\.0/, true],
     [keyed, of('0.0.9', bytes), [], isOlder, true],
   ]
   const { pid } = await statusOf(dataDir)
@@ -258,7 +258,7 @@ test('backups that lead elsewhere are not followed', async (t) => {
   const { pid } = await statusOf(dataDir)
   const { exit, stderr } = await upgrade(await executableOfVersion(root, '0.2.0'))
   t.is(exit, 6, stderr)
-  t.regex(stderr, /backups is not a directory of its own\n.*--backup FILE/)
+  t.regex(stderr, /backups is a link or a file, not a directory\n.*--backup FILE/)
   t.deepEqual(await readdir(elsewhere), [])
   t.is((await statusOf(dataDir)).pid, pid)
 })
@@ -283,7 +283,7 @@ test('a file that is not the one wanted, not a program, of another machine, or o
     [[older, '--sha256', '0'.repeat(64)], 2, /has the sha256 [0-9a-f]{64}, not 0{64}/],
     [[text], 2, /does not run on this machine/],
     [[foreign], 2, /does not run on this machine/],
-    [[other], 2, /is not an executable of rsm/],
+    [[other], 2, /is not an rsm executable/],
     [[join(root, 'none')], 2, /cannot read .*none/],
     [[root], 2, /is not a file/],
   ]
