@@ -9,15 +9,15 @@ import { parseEnvelope } from '../net/envelope.ts'
 import { followEvents, type ServerEvent } from '../net/event-stream.ts'
 import { endSession, session } from './session.ts'
 
-/** Of a fault, in characters: a selector may have thousands of them. */
+/** Characters of an error: a selector may cause thousands. */
 const maxErrorText = 400
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 interface CallOptions {
-  /** As JSON. */
+  /** Sent as JSON. */
   body?: unknown
-  /** As they are, in its place. */
+  /** Raw body, instead of `body`. */
   bytes?: ArrayBuffer
   headers?: Record<string, string>
   signal?: AbortSignal
@@ -28,24 +28,24 @@ type Query = Record<string, string | number | boolean | undefined>
 interface FollowOptions {
   signal: AbortSignal
   onEvent: (event: ServerEvent) => void
-  /** The stream is lost and will be resumed. */
+  /** The stream was lost and will be resumed. */
   onCut?: () => void
 }
 
-/** `path?a=1&b=2`; what is undefined or empty is left out. */
+/** `path?a=1&b=2`, without undefined or empty values. */
 export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
 }
 
 async function failure(response: Response): Promise<RsmError> {
-  // Of a proxy's page the status says enough.
+  // The status is enough for the error page of a proxy.
   const { message = `The server answered ${response.status}`, errors = [] } =
     parseEnvelope(await response.text().catch(() => '')) ?? {}
   return new RsmError(codeOfStatus(response.status), message, { fields: errors })
 }
 
-/** A request with the session's token; rejects with an RsmError. Paths are relative, so that a proxy's prefix works. */
+/** Sends the session's token; rejects with an RsmError. Relative paths, so that a proxy's prefix works. */
 export async function send(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
   const token = session.get()?.token
   const { body, bytes, headers, signal } = options
@@ -69,29 +69,29 @@ export async function send(method: Method, path: string, options: CallOptions = 
     throw new RsmError('unreachable', 'The server can’t be reached', { cause: error })
   }
   if (response.ok) return response
-  // Who signed in meanwhile is not signed out by an answer to who was there before.
+  // A late 401 must not sign out a user who has signed in since.
   if (response.status === 401 && token !== undefined && session.get()?.token === token)
     endSession('Your session has ended. Sign in again.')
   throw await failure(response)
 }
 
-/** The `data` of an answer. */
+/** The `data` of a response. */
 export async function call<T>(method: Method, path: string, options: CallOptions = {}): Promise<T> {
   const response = await send(method, path, options)
   return ((await response.json()) as { data: T }).data
 }
 
-/** A list's records, page by page, `most` of them at most. */
+/** All records of a list, page by page, up to `most`. */
 export async function all<T>(path: string, query: Query = {}, most = 20_000): Promise<T[]> {
   const read = (page: Query) => call<Page<T>>('GET', withQuery(path, page))
   return (await allPages(read, query, most)).content
 }
 
-/** For the header Idempotency-Key. */
+/** Value for the header Idempotency-Key. */
 export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 
-/** What went wrong, for people: names that do not exist under one heading, other faults once each. */
+/** An error for people: unknown names under one heading, other faults once each. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const fields = error instanceof RsmError ? error.fields : []
@@ -102,15 +102,15 @@ export function errorText(error: unknown): string {
   return shortened(sanitizeLine(text), maxErrorText)
 }
 
-/** `selector: no such host: web9`: a field's path as the form calls it. */
+/** `selector: no such host: web9`: shortens a field's path to its name in the form. */
 const fieldText = ({ field, message }: FieldFault) => {
   const name = field.replace(/^(target|script|params|secretParams)\./, '')
   return name === '' ? message : `${name}: ${message}`
 }
 
 /**
- * Follows a stream of events until `signal` ends it: a cut is resumed behind the last id. By fetch, because an EventSource
- * sends no token. Rejects with what waiting does not mend.
+ * Follows an event stream until `signal` aborts; after a lost connection resumes after the last ID. Uses
+ * fetch, because EventSource cannot send a token. Rejects with errors that retries cannot fix.
  */
 export async function followStream(path: string, { signal, onEvent, onCut }: FollowOptions): Promise<void> {
   const open = async (lastId: string | undefined) => pieces(path, lastId, signal)
@@ -125,7 +125,7 @@ export async function followStream(path: string, { signal, onEvent, onCut }: Fol
   }
 }
 
-/** What a stream sends, piece by piece. One that falls silent is left; a page that takes its time is no silence. */
+/** Bytes of a stream. Aborts it when it is silent; a slow consumer does not count as silence. */
 async function* pieces(path: string, lastId: string | undefined, signal: AbortSignal) {
   const controller = new AbortController()
   const abort = () => controller.abort()

@@ -56,7 +56,7 @@ export function App() {
   )
 }
 
-/** `/` goes to the search of the page that says so, where one is not typing already. */
+/** `/` focuses the search field of the page, unless the user is typing elsewhere. */
 function focusSearch(event: KeyboardEvent): void {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
   const { target } = event
@@ -88,7 +88,7 @@ function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
           </a>
         ))}
       </nav>
-      <span class="who" title={`Signed in as ${user.username}, whose role is ${user.role}`}>
+      <span class="who" title={`Signed in as ${user.username} (${user.role})`}>
         <span class="user">{user.username}</span> <small class="role">{user.role}</small>
       </span>
       <button
@@ -108,10 +108,10 @@ function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
 }
 
 async function signOut(): Promise<void> {
-  // Where the server can't be reached the token stays good until it expires, but this browser forgets it.
+  // If the server is unreachable the token stays valid until it expires, but this browser forgets it.
   await call('POST', 'api/auth/logout').catch(() => undefined)
   endSession('You are signed out.')
-  // An open terminal may have heard first that the session has ended.
+  // An open terminal may already have reported the end of the session.
   parting.set('You are signed out.')
 }
 
@@ -133,7 +133,7 @@ function Page({ page, id }: Route) {
       if (id === undefined) return <WebhooksPage />
       return id === 'new' ? <NewWebhookPage /> : <WebhookPage key={id} id={id} />
     case 'terminals':
-      // Always there, so that its screens live on while another page is looked at.
+      // Always rendered, so that its screens survive while another page is shown.
       return null
   }
 }

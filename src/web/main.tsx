@@ -4,8 +4,8 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 
 /**
- * The terminal writes style sheets and style attributes for its screen, which the page's policy refuses unless they bear
- * the answer's nonce or are set through the object model (CSP Level 3 §8.4). Both ways in are narrowed to that here.
+ * Lets xterm.js add style sheets and style attributes. The page's policy refuses them without the response's
+ * nonce, or unless they are set through the object model (CSP Level 3 §8.4).
  */
 function admitOwnStyles(): void {
   const nonce = document.querySelector<HTMLElement>('script[src]')?.nonce ?? ''

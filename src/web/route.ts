@@ -1,12 +1,12 @@
 import { createStore } from './store.ts'
 
-/** The pages, as the address bar names them after `#/`. */
+/** Pages, by their name after `#/` in the address bar. */
 export const pages = ['hosts', 'terminals', 'run', 'tasks', 'schedules', 'sessions', 'webhooks'] as const
 export type PageName = (typeof pages)[number]
 
 export interface Route {
   page: PageName
-  /** What of it is shown: the id of a task, session, schedule or webhook, or `new`. */
+  /** ID of a task, session, schedule or webhook, or `new`. */
   id: string | undefined
 }
 
@@ -25,6 +25,6 @@ export function hrefOf(page: PageName, id?: string): string {
 
 export function go(page: PageName, id?: string): void {
   location.hash = hrefOf(page, id)
-  // Not only when the browser tells of it: what is opened there has to find its page shown.
+  // Do not wait for the hashchange event: the caller needs the page to be shown.
   route.set(parse(location.hash))
 }

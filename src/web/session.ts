@@ -7,23 +7,23 @@ export type Session = Pick<LoginResult, 'token' | 'user'>
 
 const key = 'rsm.session'
 
-/** Who is signed in, in this browser tab only: it ends with the tab. */
+/** The signed-in user, for this browser tab only: closing the tab ends it. */
 export const session = createStore<Session | undefined>(
   readStored(sessionStorage, key) as Session | undefined,
 )
 session.subscribe(() => writeStored(sessionStorage, key, session.get()))
 
-/** Why the sign-in page is shown. */
+/** Reason for the sign-in page. */
 export const parting = createStore('')
 
-/** Forgets who was signed in, and everything that was kept for them; `why` is said on the sign-in page. */
+/** Ends the session and everything kept for it; `why` is shown on the sign-in page. */
 export function endSession(why: string): void {
   if (session.get() === undefined) return
   parting.set(why)
   session.set(undefined)
 }
 
-/** Which pages need more than to be signed in. */
+/** Pages that require more than signing in. */
 const pageActions: Partial<Record<PageName, Action>> = {
   terminals: 'execute',
   run: 'execute',
@@ -38,7 +38,7 @@ export function mayOpen(page: PageName, id?: string): boolean {
   return allowed(actionOf(page, id))
 }
 
-/** The role that a page takes. */
+/** The role that a page requires. */
 export const roleFor = (page: PageName, id?: string): string => neededFor(actionOf(page, id))
 
 export function allowed(action: Action): boolean {

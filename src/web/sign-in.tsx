@@ -7,11 +7,11 @@ import { Fault } from './parts/shown.tsx'
 import { parting, session } from './session.ts'
 import { useStore } from './store.ts'
 
-/** Whether the server asks for a code of an authenticator app, or for another one. */
+/** Whether the server asks for an authenticator code, or for another one. */
 const asksForCode = (error: unknown): boolean =>
   error instanceof RsmError && error.fields.some(({ field }) => field === 'code')
 
-/** A browser heeds `autofocus` only while the page loads. */
+/** Browsers honour `autofocus` only during page load. */
 const focus = (field: HTMLInputElement | null) => field?.focus()
 
 export function SignIn() {
@@ -73,7 +73,7 @@ export function SignIn() {
         </label>
         {takesCode && (
           <label>
-            Code of the authenticator app
+            Code from the authenticator app
             <input name="code" required minLength={6} autoComplete="one-time-code" ref={focus} />
           </label>
         )}

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** A value that tells who looks at it when it changes. */
+/** An observable value. */
 export interface Store<T> {
   get(): T
   set(value: T): void
   update(change: (value: T) => T): void
-  /** Returns what ends it. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
 
@@ -27,7 +27,7 @@ export function createStore<T>(value: T): Store<T> {
   return store
 }
 
-/** The store's value in a component, which is drawn again when it changes. */
+/** The value of a store; changes re-render the component. */
 export function useStore<T>(store: Store<T>): T {
   const [, draw] = useState({})
   useEffect(() => {
@@ -37,14 +37,14 @@ export function useStore<T>(store: Store<T>): T {
       drawn = store.get()
       draw({})
     }
-    // It may have changed between the first drawing and this.
+    // The value may have changed between the first render and this effect.
     draw({})
     return store.subscribe(check)
   }, [store])
   return store.get()
 }
 
-/** A value that the browser keeps, or undefined; storage may be full, forbidden, or hold what someone else wrote. */
+/** A stored value, or undefined; storage may be full, forbidden, or hold data of other origin. */
 export function readStored(storage: Storage, key: string): unknown {
   try {
     const text = storage.getItem(key)
@@ -54,12 +54,12 @@ export function readStored(storage: Storage, key: string): unknown {
   }
 }
 
-/** Keeps a value, and forgets it where it is undefined. Without storage the page works, and forgets at a reload. */
+/** Stores a value, or removes it if undefined. Without storage the page still works until a reload. */
 export function writeStored(storage: Storage, key: string, value: unknown): void {
   try {
     if (value === undefined) storage.removeItem(key)
     else storage.setItem(key, JSON.stringify(value))
   } catch {
-    // Nothing depends on it.
+    // Best effort.
   }
 }

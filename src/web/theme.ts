@@ -9,7 +9,7 @@ const darkSystem = matchMedia('(prefers-color-scheme: dark)')
 export const theme = createStore<Theme>(
   themes.find((known) => known === readStored(localStorage, key)) ?? 'system',
 )
-/** What is shown: the system's choice where none was made. */
+/** The theme in effect, from the system if none was chosen. */
 export const isDark = createStore(false)
 
 function applyTheme(): void {

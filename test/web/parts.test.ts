@@ -92,7 +92,7 @@ test('the form becomes the body of a task, or a sentence that says what is missi
   const faultsOf = (work: () => unknown) => t.throws(work, { instanceOf: RsmError })?.fields
   t.deepEqual(
     faultsOf(() => taskOf(form(command))),
-    [{ field: 'target', message: 'Choose hosts, or write a selector.' }],
+    [{ field: 'target', message: 'Choose hosts or enter a selector.' }],
   )
   t.deepEqual(
     faultsOf(() => taskOf(form({ ...command, params: '=x' }), { hostIds: [1] })),
@@ -235,10 +235,10 @@ test('every word of a search has to stand in name, address, tags or system', (t)
 
 test('of an attachment all is said: that it is back, what is missing, and who reads along', (t) => {
   t.is(attachedText({ isBack: false, omitted: 0, watchers: null }), '')
-  t.is(attachedText({ isBack: true, omitted: 0, watchers: null }), 'Attached again; nothing was lost')
+  t.is(attachedText({ isBack: true, omitted: 0, watchers: null }), 'Reattached; nothing was lost')
   t.is(
     attachedText({ isBack: true, omitted: 7, watchers: 'ann reads along' }),
-    'Attached again. 7 characters of earlier output are no longer kept. ann reads along',
+    'Reattached. 7 characters of earlier output are no longer kept. ann reads along',
   )
   t.is(
     attachedText({ isBack: false, omitted: 7, watchers: 'ann reads along' }),

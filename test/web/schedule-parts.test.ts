@@ -39,7 +39,7 @@ test('the form becomes the body of a schedule, with the timing that is chosen an
   const wrong = t.throws(() =>
     scheduleOf(form({ ...command, missedWithinSeconds: 'soon' }), { kind: 'cron', isCopy: false }),
   )
-  t.like(wrong, { fields: [{ field: 'missedWithinSeconds', message: 'write 90s, 5m or 2h' }] })
+  t.like(wrong, { fields: [{ field: 'missedWithinSeconds', message: 'use 90s, 5m or 2h' }] })
   t.deepEqual([0, 90, 300, 5400, 7200, 172_800].map(durationText), ['0s', '90s', '5m', '90m', '2h', '2d'])
 })
 

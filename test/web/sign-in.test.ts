@@ -17,7 +17,7 @@ browserTest.serial('who logs in with codes is asked for one, and again where it 
   const { secret } = await enableTotp(server, vera.password, token)
   const { page, complaints } = await world.open(t)
   await page.goto(server.url)
-  const code = page.getByLabel('Code of the authenticator app')
+  const code = page.getByLabel('Code from the authenticator app')
   t.is(await code.count(), 0)
   await page.getByLabel('User').fill(vera.username)
   await page.getByLabel('Password').fill(vera.password)

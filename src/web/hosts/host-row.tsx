@@ -6,10 +6,10 @@ import { allowed, session } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'
 
-/** The ids of the hosts to run something on. */
+/** IDs of the hosts chosen to run something on. */
 export const chosenHosts = createStore<ReadonlySet<number>>(new Set())
 session.subscribe(() => {
-  // Who signs in next has chosen none.
+  // The next user starts without chosen hosts.
   if (session.get() === undefined) chosenHosts.set(new Set())
 })
 
@@ -25,7 +25,7 @@ function choose(id: number, isOn: boolean): void {
 interface HostRowProps {
   host: Host
   isChosen: boolean
-  /** In milliseconds since the epoch: how long a host has been silent grows without an event. */
+  /** Milliseconds since the epoch: the silence of a host grows without events. */
   now: number
 }
 

@@ -10,10 +10,10 @@ import { chosenHosts, HostRow } from './host-row.tsx'
 import { followHosts, type LiveHosts, liveHosts } from './live-hosts.ts'
 import { matches } from './search.ts'
 
-/** Times of silence are drawn anew, in milliseconds. */
+/** Milliseconds between redraws of the times of silence. */
 const tick = 5_000
 
-/** Rows that are drawn: past that a fleet is searched, not read. */
+/** Rows shown; larger fleets need the search. */
 const mostRows = 300
 
 const freshnessText: Record<LiveHosts['freshness'], string> = {
@@ -87,7 +87,7 @@ export function HostsPage() {
         text={
           fault === '' || at === null
             ? fault
-            : `${fault}. This is the list of ${showTime(new Date(at).toISOString(), false)}.`
+            : `${fault}. Last update: ${showTime(new Date(at).toISOString(), false)}.`
         }
       />
       {found.length > 0 && (
@@ -98,7 +98,7 @@ export function HostsPage() {
                 <th class="w-check">
                   <input
                     type="checkbox"
-                    aria-label="Choose all that are shown"
+                    aria-label="Choose all shown"
                     checked={isAllChosen}
                     onChange={(event) => chooseAll(event.currentTarget.checked)}
                   />
@@ -124,10 +124,10 @@ export function HostsPage() {
       {found.length === 0 && at !== null && (
         <p class="empty">
           {freshness === 'lost' && hosts.length === 0 ? (
-            'There was no host when the server was last heard.'
+            'There were no hosts at the last update.'
           ) : hosts.length === 0 ? (
             <>
-              No hosts yet. <code>rsm hosts join</code> prints the line that enrolls one.
+              No hosts yet. <code>rsm hosts join</code> prints the command that enrolls one.
             </>
           ) : (
             'No host matches.'

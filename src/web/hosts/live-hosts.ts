@@ -9,39 +9,40 @@ import { createStore } from '../store.ts'
 export interface LiveHosts {
   hosts: readonly Host[]
   /**
-   * How new it is: `live` by the stream of events, `polled` where there is none, for now; `lost` while the server can't be
-   * asked, so that the list is of `at`; `loading` before the first answer.
+   * `live`: by the event stream; `polled`: while there is none; `lost`: the server is unreachable and the
+   * list is as of `at`;
+   * `loading`: before the first answer.
    */
   freshness: 'loading' | 'live' | 'polled' | 'lost'
-  /** When the server was last heard, in milliseconds since the epoch; null before the first answer. */
+  /** Last answer of the server, milliseconds since the epoch; null before the first. */
   at: number | null
-  /** Why the server can't be asked. */
+  /** Why the server is unreachable. */
   fault: string
 }
 
 const unread: LiveHosts = { hosts: [], freshness: 'loading', at: null, fault: '' }
 
-/** What is known of the hosts, from one page to the next: none is lost because the server can't be reached just now. */
+/** Known hosts, kept across pages and while the server is unreachable. */
 export const liveHosts = createStore<LiveHosts>(unread)
 session.subscribe(() => {
-  // The next user may see others.
+  // The next user may see other hosts.
   if (session.get() === undefined) liveHosts.set(unread)
 })
 
-/** Where the stream says nothing for so long, as behind a proxy that holds it back, the list is asked for again and again. */
+/** Milliseconds of silence of the stream, as behind a buffering proxy, after which the list is polled. */
 const patience = 2_000
 const pollInterval = 10_000
 
-/** Numbers in names count as numbers: web2 comes before web10. */
+/** Natural order: web2 before web10. */
 const byName = new Intl.Collator('en', { numeric: true })
 const sorted = (hosts: Iterable<Host>) =>
   [...hosts].sort((one, other) => byName.compare(one.hostname, other.hostname))
 
-/** Keeps `liveHosts` as the server has them until `signal` ends it. */
+/** Keeps `liveHosts` up to date until `signal` aborts. */
 export async function followHosts(signal: AbortSignal): Promise<void> {
   const byId = new Map(liveHosts.get().hosts.map((host) => [host.id, host]))
   let isLive = false
-  /** False until the list has been read, and again from a cut on: what the stream tells is no list. */
+  /** False until the list is read, and again after a lost connection: events alone are not the whole list. */
   let isWhole = false
   const publish = () => {
     if (!isWhole || signal.aborted) return
@@ -49,7 +50,7 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
     liveHosts.set({ hosts: sorted(byId.values()), freshness, at: Date.now(), fault: '' })
   }
   liveHosts.update((now) => ({ ...now, freshness: 'loading' }))
-  /** Answers are taken in the order in which they were asked for; events that came meanwhile are newer. */
+  /** Hosts changed by events during a read: events are newer than its answer. */
   let changed = new Set<number>()
   async function read(): Promise<void> {
     changed = new Set()
@@ -94,7 +95,7 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
       },
     })
   } catch {
-    // What waiting does not mend is said by the list itself, where it concerns that too.
+    // The list itself reports errors that retries cannot fix.
     isLive = false
   }
   await polling

@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 
-/** Whether every word of `search` stands in the host's name, addresses, tags or system; case does not matter. */
+/** Whether the host's name, addresses, tags and system contain every word of `search`; ignores case. */
 export function matches(
   host: Pick<Host, 'hostname' | 'ip' | 'tags' | 'systemInfo'>,
   search: string,

@@ -1,13 +1,13 @@
 import { useEffect } from 'preact/hooks'
 
-/** What the browser's tab says. */
+/** Sets the title of the browser tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · rsm`
   }, [title])
 }
 
-/** Gives the browser a file to keep. */
+/** Downloads a file in the browser. */
 export function save(file: Blob, name: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(file)
@@ -16,7 +16,7 @@ export function save(file: Blob, name: string): void {
   URL.revokeObjectURL(link.href)
 }
 
-/** To the clipboard; where the page has no secure context, as on plain HTTP, by the old way, which copies what is selected. */
+/** Copies to the clipboard; without a secure context (plain HTTP), copies the selection. */
 export function copyText(text: string): void {
   if (text === '') return
   const oldWay = () => document.execCommand('copy')

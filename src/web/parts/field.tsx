@@ -5,28 +5,27 @@ import { type FieldFault, RsmError } from '../../core/errors.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import { errorText } from '../api.ts'
 
-/** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */
+/** Faults of a form: at its fields, by their API names, and the rest as text. */
 interface FormFaults {
   readonly at: readonly FieldFault[]
   readonly rest: string
 }
 
 const noFaults: FormFaults = { at: [], rest: '' }
-/** Of what is said at one field, in characters. */
+/** Characters of the faults at one field. */
 const maxFaultText = 400
 
-/** The faults of the form around a field. */
 export const FaultsOfForm = createContext<readonly FieldFault[]>([])
 
 const isWithin = (name: string, field: string) => field === name || field.startsWith(`${name}.`)
 
-/** Opens what hides a field: an invalid one can have no focus in there. */
+/** Opens the sections around a field, because a hidden invalid field cannot get focus. */
 function reveal(field: Element): void {
   for (let at = field.parentElement; at !== null; at = at.parentElement)
     if (at instanceof HTMLDetailsElement) at.open = true
 }
 
-/** A form whose faults stand at their fields. `fail` takes what it was refused with, `clear` forgets that. */
+/** Shows the faults of a form at its fields. `fail` takes an error, `clear` removes it. */
 export function useFormFaults() {
   const form = useRef<HTMLFormElement>(null)
   const [faults, setFaults] = useState(noFaults)
@@ -58,27 +57,27 @@ export function useFormFaults() {
     faults,
     fail,
     clear: () => setFaults(noFaults),
-    /** Of the form, in its capture phase. */
+    /** For the form, in the capture phase. */
     onInvalidCapture: (event: Event) => {
       if (event.target instanceof Element) reveal(event.target)
     },
   }
 }
 
-/** `must be …`, or `FOO: must be …` of a part of the field. */
+/** `must be …`, or `FOO: must be …` for a part of the field. */
 const messageOf =
   (name: string) =>
   ({ field, message }: FieldFault) =>
     field === name ? message : `${field.slice(name.length + 1)}: ${message}`
 
-/** What is wrong with the field that the API calls so; undefined where nothing is. */
+/** Fault of the field with this API name; undefined without one. */
 export function useFault(name: string): string | undefined {
   const faults = useContext(FaultsOfForm).filter(({ field }) => isWithin(name, field))
   if (faults.length === 0) return undefined
   return shortened(sanitizeLine([...new Set(faults.map(messageOf(name)))].join('; ')), maxFaultText)
 }
 
-/** What a control of a form is given by its field. */
+/** Props for the control of a field. */
 interface ControlProps {
   name: string
   'aria-invalid': boolean | undefined
@@ -87,16 +86,16 @@ interface ControlProps {
 
 interface FieldProps {
   label: ComponentChildren
-  /** What the API calls it, and the form where `control` says nothing else. */
+  /** Name in the API, and in the form unless `control` is set. */
   name: string
   control?: string
-  /** What it is for; stands below. */
+  /** Shown below the control. */
   hint?: string
   class?: string
   children: (given: ControlProps) => ComponentChildren
 }
 
-/** A control with its label, and below it what is wrong with it. */
+/** A control with its label, hint and fault. */
 export function Field({ label, name, control = name, hint = '', class: kind = '', children }: FieldProps) {
   const fault = useFault(name)
   const [hintId, faultId] = [useId(), useId()]
@@ -121,13 +120,13 @@ export function Field({ label, name, control = name, hint = '', class: kind = ''
   )
 }
 
-/** For text that no browser corrects or completes. */
+/** For text that browsers must not correct or complete. */
 export const verbatim = { spellcheck: false, autoCapitalize: 'off', autoComplete: 'off' } as const
 
 type InputFieldProps = Omit<FieldProps, 'children' | 'class'> &
   Omit<AllHTMLAttributes<HTMLInputElement>, 'name' | 'label'>
 
-/** A field of one line; attributes it does not know go to its input. */
+/** A single-line field; other attributes go to its input. */
 export function InputField({ label, name, control = name, hint = '', ...input }: InputFieldProps) {
   return (
     <Field {...{ label, name, control, hint }}>
@@ -144,7 +143,7 @@ interface SelectFieldProps extends Omit<FieldProps, 'children'> {
   onChoose?: (value: string) => void
 }
 
-/** A field that takes one of a few values. */
+/** A field with a choice of values. */
 export function SelectField({ options, chosen, onChoose, ...field }: SelectFieldProps) {
   return (
     <Field {...field}>
@@ -161,7 +160,7 @@ export function SelectField({ options, chosen, onChoose, ...field }: SelectField
   )
 }
 
-/** The text of a form's fields by their names; empty where there is none. */
+/** Values of a form's fields by name; empty for unknown names. */
 export function fieldsOf(form: HTMLFormElement): (name: string) => string {
   const data = new FormData(form)
   return (name) => {
@@ -170,14 +169,14 @@ export function fieldsOf(form: HTMLFormElement): (name: string) => string {
   }
 }
 
-/** The file that is chosen in a field; undefined where none is, and where the form has no such field. */
+/** The chosen file of a field; undefined without one, or without such a field. */
 export function fileIn(form: HTMLFormElement, name: string): File | undefined {
   const value = new FormData(form).get(name)
   // An empty field has a file without a name.
   return value instanceof File && value.name !== '' ? value : undefined
 }
 
-/** The name of what a form makes or changes. */
+/** Name of the new or edited object. */
 export function NameField({ name, placeholder }: { name: string | undefined; placeholder: string }) {
   return (
     <InputField
@@ -193,13 +192,13 @@ export function NameField({ name, placeholder }: { name: string | undefined; pla
 }
 
 interface SaveOrCancelProps {
-  /** What a form makes, or undefined where it changes what there is. */
+  /** Kind of the new object; undefined when editing. */
   makes: string | undefined
   isBusy: boolean
   onCancel: () => void
 }
 
-/** The end of a form that makes or changes something. */
+/** Buttons of a form. */
 export function SaveOrCancel({ makes, isBusy, onCancel }: SaveOrCancelProps) {
   return (
     <div class="actions">
@@ -214,15 +213,15 @@ export function SaveOrCancel({ makes, isBusy, onCancel }: SaveOrCancelProps) {
 }
 
 interface ChoiceProps<T extends string> {
-  /** What is chosen, for screen readers. */
+  /** Label for screen readers. */
   label: string
-  /** Each with what its button says. */
+  /** Values and their button labels. */
   options: readonly (readonly [value: T, label: string])[]
   chosen: T
   onChoose: (value: T) => void
 }
 
-/** One of a few, as buttons side by side. */
+/** A choice of values as a row of buttons. */
 export function Choice<T extends string>({ label, options, chosen, onChoose }: ChoiceProps<T>) {
   return (
     <div class="choice" role="group" aria-label={label}>

@@ -10,7 +10,7 @@ type ListedHost = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
 
 interface HostSetProps {
   hosts: readonly ListedHost[]
-  /** How many there are, where `hosts` are only the first of them. */
+  /** Total number, if `hosts` are only the first. */
   count?: number
 }
 
@@ -31,7 +31,7 @@ export function HostNames({ names }: { names: readonly string[] }) {
   )
 }
 
-/** Hosts as one node set, with their number; and how those stand on which it may not run at once. */
+/** Hosts as a node set with their number, and the states of those that cannot be reached now. */
 export function HostSet({ hosts, count = hosts.length }: HostSetProps) {
   const rest = count - hosts.length
   const away = foldStanding(hosts.filter((host) => !canBeReached(host)))

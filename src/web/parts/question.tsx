@@ -4,7 +4,7 @@ import { fieldsOf } from './field.tsx'
 
 interface QuestionProps {
   title: string
-  /** What the button that goes on says, and the one that does not. */
+  /** Labels of the buttons that confirm and cancel. */
   yes: string
   no: string
   isDangerous?: boolean
@@ -13,7 +13,7 @@ interface QuestionProps {
   children?: ComponentChildren
 }
 
-/** Asks before something happens. It begins on the button that does nothing, and Escape is that one. */
+/** Confirmation dialog. The cancel button has the focus; Escape cancels too. */
 export function Question({ title, yes, no, isDangerous = false, onYes, onNo, children }: QuestionProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => dialog.current?.showModal(), [])

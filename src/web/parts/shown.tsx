@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from 'preact'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 
-/** Characters of a name; a longer one, as the node set of a fleet, breaks anywhere, because each place to break is an element. */
+/** Longer names, as node sets of a fleet, break anywhere: each break opportunity is an element. */
 const longestBroken = 4_000
 
 const stateTones: Record<string, string> = {
@@ -24,7 +24,7 @@ const stateTones: Record<string, string> = {
   'NO LINK': 'away',
 }
 
-/** A name that goes on in the next line behind a dot, a hyphen or the like, where there is not enough room for it. */
+/** A name that can wrap after a dot, hyphen or similar. */
 export function LongName({ text }: { text: string }) {
   const clean = sanitizeLine(text)
   const parts = clean.length > longestBroken ? [clean] : clean.split(/(?<=[.,_:/@-])/)
@@ -40,15 +40,15 @@ export function LongName({ text }: { text: string }) {
   )
 }
 
-/** The class of a state's colour. */
+/** CSS class for the colour of a state. */
 export const toneOf = (state: string): string => stateTones[state] ?? 'quiet'
 
-/** A state as a word with a dot: never by its colour alone. */
+/** A state as a dot and a word, so that colour is never the only cue. */
 export function Badge({ state }: { state: string }) {
   return <span class={`badge ${toneOf(state)}`}>{state.toLowerCase().replaceAll('_', ' ')}</span>
 }
 
-/** Local time in the command line's form; with its offset where one points at it. */
+/** Local time in the format of the command line; with its offset on hover. */
 export function Time({ at }: { at: string | null }) {
   if (at === null) return '–'
   const whole = showTime(at, false)
@@ -59,7 +59,7 @@ export function Time({ at }: { at: string | null }) {
   )
 }
 
-/** `0:07`, `12:34`, `1:02:03`, of seconds, as players show it. */
+/** Seconds as `0:07`, `12:34`, `1:02:03`. */
 export function shownClock(seconds: number): string {
   const whole = Math.floor(seconds)
   const two = (count: number) => String(count).padStart(2, '0')
@@ -67,7 +67,7 @@ export function shownClock(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
 }
 
-/** What went wrong, told to screen readers as it comes; nothing is seen of an empty one. */
+/** Error text, announced by screen readers; invisible if empty. */
 export function Fault({ text }: { text: string }) {
   return (
     <p role="alert" class="fault">
@@ -77,11 +77,11 @@ export function Fault({ text }: { text: string }) {
 }
 
 interface FactsProps {
-  /** Null: nothing is said of it. */
+  /** Rows with null are omitted. */
   rows: readonly (readonly [label: string, value: ComponentChildren | null])[]
 }
 
-/** What there is to know of one thing, by name. */
+/** Facts about an object. */
 export function Facts({ rows }: FactsProps) {
   return (
     <dl class="facts">

@@ -3,7 +3,7 @@ import { mendable } from '../../core/errors.ts'
 import { pause } from '../../net/backoff.ts'
 import { errorText } from '../api.ts'
 
-/** Milliseconds between two reads of what no event tells of. */
+/** Milliseconds between two polls of data without events. */
 const interval = 5_000
 
 interface Read<T> {
@@ -13,11 +13,11 @@ interface Read<T> {
 }
 
 export interface Polled<T> extends Read<T> {
-  /** Reads once more, and not only after the interval. */
+  /** Polls immediately. */
   again: () => void
 }
 
-/** What `read` answers, read again and again, and anew when `inputs` change. What was known is kept over a cut. */
+/** Polls `read`, and restarts when `inputs` change. Keeps the last value while disconnected. */
 export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> {
   const [known, setKnown] = useState<Read<T>>({ value: undefined, fault: '' })
   const wake = useRef(() => {})
@@ -37,7 +37,7 @@ export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> 
     }
     async function follow(): Promise<void> {
       while (!signal.aborted) {
-        // Made before the read: what is asked for meanwhile may be newer than its answer.
+        // Created before the read, because data requested during it may be newer than its answer.
         rest = new AbortController()
         const woken = rest.signal
         await poll()

@@ -1,6 +1,6 @@
 import { recordingSize } from '../../core/terminals/terminal.ts'
 
-/** What a recording holds of one moment (asciicast v2): output, or a new size. */
+/** An event of a recording (asciicast v2): output, or a new size. */
 export interface CastEvent {
   /** Seconds from the start. */
   readonly at: number
@@ -14,7 +14,7 @@ export interface Cast {
   readonly events: readonly CastEvent[]
 }
 
-/** The size that an event of kind `r` tells. */
+/** Size in an event of kind `r`. */
 export function resizeOf(data: string): { cols: number; rows: number } {
   const [cols, rows] = data.split('x').map(Number)
   return recordingSize(cols, rows)
@@ -28,7 +28,7 @@ function eventOf(line: string): CastEvent | undefined {
   return { at, kind, data }
 }
 
-/** A recording's text; a last line that is torn is left out. Throws for what is no recording. */
+/** Parses a recording; ignores a truncated last line. Throws if it is not a recording. */
 export function parseCast(text: string): Cast {
   const [head = '', ...lines] = text.split('\n')
   const { version, width, height } = JSON.parse(head) as Record<string, unknown>
@@ -46,7 +46,7 @@ export function parseCast(text: string): Cast {
   return { ...recordingSize(width, height), events }
 }
 
-/** When each event is shown, in seconds, where no pause is longer than `idleCap`. */
+/** Display time of each event in seconds, with pauses limited to `idleCap`. */
 export function timeline(events: readonly CastEvent[], idleCap: number): number[] {
   let before = 0
   let shown = 0
@@ -57,7 +57,7 @@ export function timeline(events: readonly CastEvent[], idleCap: number): number[
   })
 }
 
-/** How many of the ascending `times` are at or before `moment`. */
+/** Number of the ascending `times` at or before `moment`. */
 export function countUntil(times: readonly number[], moment: number): number {
   let [low, high] = [0, times.length]
   while (low < high) {

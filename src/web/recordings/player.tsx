@@ -7,27 +7,27 @@ import { type Cast, countUntil, resizeOf, timeline } from './cast.ts'
 const speeds = [0.5, 1, 2, 4, 8]
 const idleCaps = [1, 2, 5, Number.POSITIVE_INFINITY]
 const firstIdleCap = 2
-/** The bar and the arrow keys move by so many seconds. */
+/** Seconds moved by an arrow key. */
 const seekStep = 5
 const [smallestFont, largestFont] = [6, 14]
-/** Around the screen, in pixels, with room for a scroll bar. */
+/** Margin around the screen in pixels, with room for a scroll bar. */
 const margin = 36
 
-/** Characters that the screen has not drawn yet: beyond that the recording waits for it. */
+/** Characters not yet drawn by the screen above which playback waits. */
 const mostPending = 1024 * 1024
 
 interface Playback {
   readonly duration: number
-  /** Seconds of the timeline, pauses cut short. */
+  /** Seconds of the timeline, with shortened pauses. */
   position(): number
-  /** Shows the recording as it was at that moment. */
+  /** Shows the recording at that moment. */
   seek(moment: number): void
   setIdleCap(seconds: number): void
-  /** Goes on by so many seconds, unless the screen has yet to draw what it was given; whether the end is reached. */
+  /** Advances, unless the screen is still drawing; returns whether the end is reached. */
   advance(seconds: number): boolean
 }
 
-/** Plays a recording. Space plays and pauses, the arrows go back and forth. */
+/** Plays a recording. Space plays and pauses, arrow keys seek. */
 export function Player({ cast }: { cast: Cast }) {
   const element = useRef<HTMLDivElement>(null)
   const playback = useRef<Playback>(undefined)
@@ -134,7 +134,7 @@ export function Player({ cast }: { cast: Cast }) {
   )
 }
 
-/** A recording on a screen, moved by its caller's clock. */
+/** Playback on a screen, driven by the caller's clock. */
 function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCap: number): Playback {
   let times = timeline(events, idleCap)
   let moment = 0
@@ -148,7 +148,7 @@ function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCa
       pending -= text.length
     })
   }
-  /** Sizes are in order with the text: the screen takes text later than a new size. */
+  /** Keeps text and sizes in order, because the screen processes text asynchronously. */
   function show(until: number): void {
     let text = ''
     for (; shown < until; shown++) {
@@ -169,7 +169,7 @@ function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCa
     const until = countUntil(times, moment)
     if (until < shown) {
       shown = 0
-      // Behind what is still to be drawn, and before what follows.
+      // Queued after pending output, and before the new output.
       terminal.write('', () => terminal.resize(cols, rows))
       terminal.write('\u001bc\u001b[3J')
     }
@@ -196,7 +196,7 @@ function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCa
   }
 }
 
-/** Makes the letters as large as lets the whole screen be seen, within reason. */
+/** Chooses the largest font size, within limits, that shows the whole screen. */
 function scaleTo(terminal: Terminal, room: HTMLElement): void {
   const drawn = terminal.element?.querySelector('.xterm-screen')
   if (drawn == null || drawn.clientWidth === 0) return

@@ -7,7 +7,7 @@ import { hrefOf } from '../route.ts'
 import { type Cast, parseCast } from './cast.ts'
 import { Player } from './player.tsx'
 
-/** A browser plays no more than this; the command line has no such bound. */
+/** Largest recording that a browser plays; the command line has no limit. */
 const mostBytes = 64 * 1024 * 1024
 
 interface Recording {

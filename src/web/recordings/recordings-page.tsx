@@ -72,7 +72,7 @@ export function RecordingsPage() {
                   <td data-label="User">
                     {one.user}
                     {one.watchers.length > 0 && (
-                      <small class="under">{`${one.watchers.join(', ')} reads along`}</small>
+                      <small class="under">{`watched by ${one.watchers.join(', ')}`}</small>
                     )}
                   </td>
                   <td data-label="Since">
@@ -148,7 +148,7 @@ export function RecordingsPage() {
           onYes={() => end(ending)}
           onNo={() => setEnding(undefined)}
         >
-          <p>What runs in it ends, too.</p>
+          <p>Everything that runs in it ends too.</p>
         </Question>
       )}
     </section>

@@ -30,15 +30,15 @@ function gateOf(gate: GateOption | undefined): ChosenGate {
   return { source: gate.scriptId === undefined ? 'command' : 'stored', scriptId: gate.scriptId }
 }
 
-/** The params of several scripts; the first declaration of a name counts. */
+/** Params of several scripts; for a repeated name the first declaration counts. */
 function declaredBy(scripts: readonly (ScriptSummary | undefined)[]): Script['params'] {
   const params = scripts.flatMap((script) => script?.params ?? [])
   return params.filter(({ name }, at) => params.findIndex((other) => other.name === name) === at)
 }
 
-const keepHint = 'stays as it is where this is empty'
+const keepHint = 'leave empty to keep it'
 
-/** Secret params of a schedule keep their values where nothing is typed. */
+/** Makes secret params of a schedule optional, because it keeps their values. */
 function askedOf(params: Script['params'], kept: readonly string[]): Script['params'] {
   return params.map((param) =>
     param.secret && kept.includes(param.name)
@@ -47,7 +47,7 @@ function askedOf(params: Script['params'], kept: readonly string[]): Script['par
   )
 }
 
-/** The state of a form that runs, copies or fetches: `schedule` is the one that is changed. */
+/** State of a form that runs, copies or fetches; `schedule`: the schedule being edited. */
 export function useAction(
   listed: readonly ScriptSummary[],
   { schedule, fail }: { schedule?: Schedule | undefined; fail?: (error: unknown) => void } = {},
@@ -78,7 +78,7 @@ export function useAction(
     },
     does,
     isCopy: does === 'copy',
-    /** Whether a copy only compares. */
+    /** Whether a copy is a dry run. */
     isCheck,
     setCheck,
     scriptId,
@@ -86,7 +86,7 @@ export function useAction(
     setScriptId,
     gates: { verify, rollback },
     setGates: { verify: setVerify, rollback: setRollback },
-    /** Whether it is still what the schedule runs or copies. */
+    /** Whether the action is still that of the schedule. */
     isOwn:
       schedule !== undefined &&
       source === sourceOf(schedule) &&
@@ -94,11 +94,11 @@ export function useAction(
     hasParams,
     secretNames,
     setSecretNames,
-    /** The params that its stored scripts declare. */
+    /** Params that the stored scripts declare. */
     declared: askedOf(declared, kept),
-    /** Secret params that were named by hand. */
+    /** Secret params entered by name. */
     secrets: askedOf(named, kept),
-    /** Secret params of the schedule that nothing asks for any more. */
+    /** Secret params of the schedule that no field asks for. */
     dropped: kept.filter((name) => !asked.has(name)),
   }
 }
@@ -106,13 +106,13 @@ export function useAction(
 type Action = ReturnType<typeof useAction>
 
 interface Scheduled {
-  /** Undefined for a new one. */
+  /** Undefined for a new schedule. */
   schedule: Schedule | undefined
-  /** Describes the file that it has. */
+  /** Describes its current file. */
   keptFile: string
 }
 
-/** A script with its params, and what follows on it. */
+/** A script with its params and gates. */
 function ScriptAction({ action, isGated }: { action: Action; isGated: boolean }) {
   const { scripts, source, script, scriptId, setScriptId, gates, setGates } = action
   return (
@@ -139,7 +139,7 @@ function ScriptAction({ action, isGated }: { action: Action; isGated: boolean })
   )
 }
 
-/** What runs, or which file goes where, or comes, and how; `scheduled` in the form of a schedule. */
+/** Choice of an action, with its fields and options; `scheduled` in the form of a schedule. */
 export function ActionFields({ action, scheduled }: { action: Action; scheduled?: Scheduled }) {
   const { source, does, isCopy, script, hasParams, secretNames, secrets } = action
   const { schedule, keptFile } = scheduled ?? {}

@@ -2,30 +2,31 @@ import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Copy, Fetch } from '../../core/protocol/http/files.ts'
 import { writtenPathFault } from '../../core/tasks/remote-path.ts'
 
-/** Bytes of a text whose changes are shown (contract §13). */
+/** Longest text with a diff, in bytes (contract §13). */
 const longestDiff = 1024 * 1024
 
-/** A file, as far as a copy of it is judged by it. */
+/** The parts of a file that validation needs. */
 export type CopiedFile = Pick<File, 'name' | 'size'>
 
 type Field = (name: string) => string
 
-/** Why no difference is shown; null where one is. */
+/** Why no diff is possible; null if it is. */
 function diffFault(field: Field, kind: Copy['kind'], size: number): string | null {
   if (field('copy.check') !== 'DIFF') return null
-  if (kind === 'TREE') return 'A difference is shown of one file, not of an archive'
-  if (field('secret') !== '') return 'A difference would show what is secret'
-  return size > longestDiff ? 'A difference is shown of text up to 1 MiB' : null
+  if (kind === 'TREE') return 'A diff is possible for one file, not for an archive'
+  if (field('secret') !== '') return 'A diff would reveal the secret'
+  return size > longestDiff ? 'A diff is possible for text up to 1 MiB' : null
 }
 
 /**
- * What is to become of a file on hosts, by the fields of the form; `fileId` comes once it is uploaded, and no file where the server has it
- * already. Errors: `invalid` with all that would be refused after that, at its field.
+ * A copy from the fields of the form, without `fileId`, which is known after the upload; `file` is undefined
+ * if the server has the file. Errors: `invalid` at the fields, for everything the server would refuse after
+ * the upload.
  */
 export function copyOf(field: Field, file: CopiedFile | undefined): Omit<Copy, 'fileId'> {
   const kind: Copy['kind'] = field('copy.kind') === 'TREE' ? 'TREE' : 'FILE'
   const typed = field('copy.path').trim()
-  // A percent sign in the path of a copy stands for something.
+  // Paths of copies have % placeholders, so escape those in the name.
   const name = kind === 'FILE' && typed.endsWith('/') ? (file?.name ?? '').replaceAll('%', '%%') : ''
   const path = typed + name
   const check = field('copy.check')
@@ -33,7 +34,7 @@ export function copyOf(field: Field, file: CopiedFile | undefined): Omit<Copy, '
   const faults: [name: string, message: string | null][] = [
     ['copy.path', writtenPathFault(path, kind)],
     ['copy.check', diffFault(field, kind, file?.size ?? 0)],
-    ['copy.mode', mode && !/^[0-7]{3,4}$/.test(mode) ? 'Write 3 or 4 octal digits, like 0640' : null],
+    ['copy.mode', mode && !/^[0-7]{3,4}$/.test(mode) ? 'Enter 3 or 4 octal digits, like 0640' : null],
   ]
   const found = faults.flatMap(([at, message]): FieldFault[] =>
     message === null ? [] : [{ field: at, message }],
@@ -50,7 +51,7 @@ export function copyOf(field: Field, file: CopiedFile | undefined): Omit<Copy, '
   }
 }
 
-/** The fields of the form for a copy that there is. */
+/** Form fields for an existing copy. */
 export function copyFields({ kind, path, check, mode, owner, group, backup }: Copy): Record<string, string> {
   return {
     'copy.kind': kind,
@@ -63,7 +64,7 @@ export function copyFields({ kind, path, check, mode, owner, group, backup }: Co
   }
 }
 
-/** What is fetched from hosts. Errors: `invalid` with what is wrong with the path. */
+/** A fetch from the fields of the form. Errors: `invalid` for its path. */
 export function fetchOf(field: Field): Fetch {
   const path = field('fetch.path').trim()
   const kind: Fetch['kind'] = field('fetch.kind') === 'TREE' ? 'TREE' : 'FILE'

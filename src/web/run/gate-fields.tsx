@@ -7,7 +7,7 @@ import { Interpreter, StoredScript } from './scripts.tsx'
 
 export type GateName = 'verify' | 'rollback'
 
-/** What of a gate is not text: where its script comes from, and which stored one is chosen. */
+/** State of a gate besides its text fields: source of the script, and the chosen stored one. */
 export interface ChosenGate {
   readonly source: 'none' | 'command' | 'stored'
   readonly scriptId: number | undefined
@@ -18,14 +18,14 @@ export const noGate: ChosenGate = { source: 'none', scriptId: undefined }
 const about: Record<GateName, { title: string; says: string; script: string; placeholder: string }> = {
   verify: {
     title: 'Verify',
-    says: 'Runs on each host after the script. A host on which it fails has failed, and stops the batches that follow.',
-    script: 'Script that verifies',
+    says: 'Runs on each host after the script. If it fails, the host counts as failed and stops later batches.',
+    script: 'Verify script',
     placeholder: 'curl -fsS localhost:8080/health',
   },
   rollback: {
     title: 'Roll back',
     says: 'Runs on each host that failed, timed out or could not be verified. The host stays failed.',
-    script: 'Script that rolls back',
+    script: 'Rollback script',
     placeholder: 'ln -sfn previous /srv/app/current && systemctl restart app',
   },
 }
@@ -43,11 +43,11 @@ interface GateFieldsProps {
   onChange: (chosen: ChosenGate) => void
 }
 
-/** How often and for how long it is verified. */
+/** Retries, interval and timeout of the verification. */
 function VerifyTimes({ timeout }: { timeout: number }) {
   return (
     <>
-      <NumberField name="verify.retries" label="Tries after the first" max={mostRetries} placeholder="0" />
+      <NumberField name="verify.retries" label="Retries" max={mostRetries} placeholder="0" />
       <NumberField
         name="verify.intervalSeconds"
         label="Seconds between tries"
@@ -55,17 +55,12 @@ function VerifyTimes({ timeout }: { timeout: number }) {
         step="any"
         placeholder={`${defaultInterval}`}
       />
-      <NumberField
-        name="verify.timeout"
-        label="Seconds for a try"
-        max="31536000"
-        placeholder={`${timeout}`}
-      />
+      <NumberField name="verify.timeout" label="Seconds per try" max="31536000" placeholder={`${timeout}`} />
     </>
   )
 }
 
-/** A script that runs on each host after the task's own: what verifies it, or what undoes it (contract §15). */
+/** A script that runs on each host after the task's own, to verify or undo it (contract §15). */
 export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps) {
   const { title, says, script: label, placeholder } = about[gate]
   const titleId = useId()
@@ -77,7 +72,7 @@ export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps)
       <h2 id={titleId}>{title}</h2>
       <small>{says}</small>
       <Choice
-        label={`What is to ${title.toLowerCase()}`}
+        label={`${title} with`}
         options={sources}
         chosen={source}
         onChoose={(wanted) => onChange({ source: wanted, scriptId: undefined })}
@@ -94,7 +89,7 @@ export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps)
       {source === 'command' && (
         <Field
           name={`${gate}.script.content`}
-          label={`Command that ${gate === 'verify' ? 'verifies' : 'rolls back'}`}
+          label={gate === 'verify' ? 'Verify command' : 'Rollback command'}
         >
           {(given) => (
             <textarea
@@ -123,7 +118,7 @@ export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps)
         </div>
       )}
       {gate === 'rollback' && script && (
-        <small>{`Timeout: ${timeout === 0 ? 'none' : `${timeout} s`}, its own`}</small>
+        <small>{`Timeout: ${timeout === 0 ? 'none' : `${timeout} s`} (of the script)`}</small>
       )}
     </div>
   )

@@ -5,9 +5,9 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Target } from '../../core/protocol/http/targets.ts'
 import { call, errorText, withQuery } from '../api.ts'
 
-/** So many of the hosts of a selector are read while it is typed: the server says how many there are. */
+/** Hosts loaded for a selector while typing; the server also returns the total. */
 const firstHosts = 500
-/** Somebody who types is waited for, in milliseconds. */
+/** Debounce of typing, in milliseconds. */
 const typingPause = 250
 
 const select = (target: Target, paging: PageQuery, signal?: AbortSignal) =>
@@ -23,10 +23,10 @@ export const targetHosts = async (target: Target): Promise<Host[]> =>
 export const fleetSize = async (): Promise<number> =>
   (await call<Page<Host>>('GET', withQuery('api/hosts', { size: 1 }))).totalElements
 
-/** What a selector names, as far as that is known: the first hosts and their number, or what is wrong with it. */
+/** Matches of a selector, as far as known: the first hosts and their number, or an error. */
 export type Named = { hosts: readonly Host[]; count: number } | { fault: string }
 
-/** What a selector names while it is typed; undefined without one, and until the server has answered. */
+/** Matches of a selector while it is typed; undefined without a selector or before the answer. */
 export function useNamed(selector: string): Named | undefined {
   const [named, setNamed] = useState<Named | undefined>()
   useEffect(() => {

@@ -6,7 +6,7 @@ import type { BatchSize, Strategy } from '../../core/tasks/task.ts'
 
 type Field = (name: string) => string
 
-/** Options that the form has a field for, which the API calls so. */
+/** Options with a form field of the same name as in the API. */
 type Options = Pick<
   ExecutionOptions,
   | 'strategy'
@@ -24,16 +24,16 @@ type Options = Pick<
 
 export const numberOf = (text: string): number | undefined => (text === '' ? undefined : Number(text))
 
-/** An object without what is undefined. */
+/** Copy of an object without undefined values. */
 export const given = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>
   }
 
-/** A number, or what the server takes for a percentage or refuses. */
+/** A number, or text that the server parses as a percentage or refuses. */
 const countOf = (text: string) => (/^\d+$/.test(text) ? Number(text) : text)
 
-/** `2`, `25%`, or `1, 10%, 50%`. */
+/** Parses `2`, `25%`, or `1, 10%, 50%`. */
 function batchSizeOf(text: string): BatchSize | undefined {
   if (text === '') return undefined
   const steps = text.split(',').map((step) => countOf(step.trim()))
@@ -47,17 +47,17 @@ function limitsOf(field: Field): Options['limits'] {
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** Bytes of `500K`, `10M`. Errors: `invalid` where it is no size. */
+/** Bytes of `500K`, `10M`. Errors: `invalid` if it is not a size. */
 function rateOf(text: string): number | undefined {
   if (text === '') return undefined
   try {
     return parseBytes('the rate', text)
   } catch {
-    throw invalid([{ field: 'limitRate', message: 'Write bytes a second, like 500K or 10M' }])
+    throw invalid([{ field: 'limitRate', message: 'Enter bytes per second, like 500K or 10M' }])
   }
 }
 
-/** How it goes over the hosts, and as whom. Errors: `invalid` where a rate is none; what else is wrong the server says. */
+/** Options from the fields of the form. Errors: `invalid` for the rate; the server validates the rest. */
 export function optionsOf(field: Field): Options {
   const text = (name: string) => field(name).trim()
   const textOrNone = (name: string) => (text(name) === '' ? undefined : text(name))
@@ -76,7 +76,7 @@ export function optionsOf(field: Field): Options {
   })
 }
 
-/** `10M`, `500K`, or the bytes where they are no whole number of these. */
+/** `10M`, `500K`, or plain bytes if they are not a multiple. */
 function rateText(bytes: number): string {
   const units = [
     ['G', 1024 ** 3],
@@ -89,7 +89,7 @@ function rateText(bytes: number): string {
 
 const textOf = (value: string | number | undefined) => (value === undefined ? '' : `${value}`)
 
-/** The fields of the form for options that there are. */
+/** Form fields for existing options. */
 export function optionFields(options: Options): Record<string, string> {
   const { batchSize, limits = {}, limitRate } = options
   return {

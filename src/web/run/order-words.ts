@@ -5,7 +5,7 @@ import { firstLine } from '../../core/scripts/script-form.ts'
 import type { CopiedFile } from './copy-of.ts'
 import type { Asked, Order } from './use-start.ts'
 
-/** What the form is about to do. */
+/** The action of the form. */
 export type Doing = 'run' | 'copy' | 'check' | 'fetch'
 
 /** `‘reboot’`, `the script deploy`. */
@@ -15,7 +15,7 @@ function scriptText({ script, scriptId }: Order['body'], scripts: readonly Scrip
   return `‘${firstLine(script.content) ?? ''}’${more}`
 }
 
-/** What is asked before it starts, and both answers. */
+/** The confirmation before it starts, and both answers. */
 export function questionOf(
   { body, file, hosts, isFleet }: Asked,
   scripts: readonly ScriptSummary[],
@@ -35,7 +35,7 @@ export function questionOf(
   return { title: `Copy ${name} to ${path} on ${many}?`, yes: `Copy to ${many}`, no: 'Don’t copy' }
 }
 
-/** `Run on web1`, `Copy to 3 hosts`: what the form's button says. */
+/** Label of the form's button: `Run on web1`, `Copy to 3 hosts`. */
 export function startText(doing: Doing, where: string): string {
   const [alone, onHosts] = {
     run: ['Run', 'Run on'],
@@ -60,18 +60,18 @@ export function filesText({ copy, fetch }: TaskCreate, file: CopiedFile | undefi
       .join(', ')
   if (copy === undefined) return null
   const { path, kind, check, mode, owner, group, backup } = copy
-  const name = kind === 'TREE' ? `all that is in ${sized(file)}` : sized(file)
+  const name = kind === 'TREE' ? `the content of ${sized(file)}` : sized(file)
   return [
     check === undefined ? `copy ${name} to ${path}` : `compare ${name} with ${path}, write nothing`,
     mode === undefined ? '' : `mode ${mode}`,
     owner === undefined ? '' : `owner ${owner}`,
     group === undefined ? '' : `group ${group}`,
-    backup === true ? 'keep what is replaced' : '',
+    backup === true ? 'keep replaced files' : '',
   ]
     .filter(Boolean)
     .join(', ')
 }
 
-/** What a script reads; null where that is nothing. */
+/** Stdin of a script; null without one. */
 export const stdinText = ({ stdin }: TaskCreate, file: CopiedFile | undefined): string | null =>
   stdin === undefined ? null : sized(file)

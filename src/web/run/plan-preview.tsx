@@ -10,7 +10,7 @@ import { LongName } from '../parts/shown.tsx'
 import type { CopiedFile } from './copy-of.ts'
 import { filesText, stdinText } from './order-words.ts'
 
-/** A script of a body, or a stored one as it is now. */
+/** An inline script, or the current version of a stored one. */
 function plannedOf({ script, scriptId }: GateOption, scripts: readonly ScriptSummary[]): PlannedScript {
   const stored = scripts.find(({ id }) => id === scriptId)
   return {
@@ -34,19 +34,19 @@ function ScriptText({ title, text }: { title: string; text: string }) {
 
 interface PlanPreviewProps {
   body: TaskCreate
-  /** What is sent to the hosts, where it is at hand. */
+  /** The file to send, if the browser has it. */
   file?: CopiedFile | undefined
   hosts: readonly Host[]
   scripts: readonly ScriptSummary[]
 }
 
-/** `strategy: rolling` as a name and what it is. */
+/** Splits a line such as `strategy: rolling` into name and value. */
 const halves = (line: string) => {
   const at = line.search(/[:=]/)
   return [line.slice(0, at), line.slice(at + 1).trim()] as const
 }
 
-/** What of files the plan of a command line has no line for. */
+/** Lines about files, which the plan of the command line lacks. */
 function fileLines(body: TaskCreate, file: CopiedFile | undefined): string[] {
   const stdin = stdinText(body, file)
   const { limitRate } = body
@@ -56,7 +56,7 @@ function fileLines(body: TaskCreate, file: CopiedFile | undefined): string[] {
   ]
 }
 
-/** Where, in which batches and how a task would run, and all that it would run, as `--plan` says it. */
+/** Hosts, batches, order and scripts of a task, as `--plan` shows them. */
 export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
   const verify = body.verify && {
     ...plannedOf(body.verify, scripts),
@@ -87,8 +87,8 @@ export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
         })}
       </dl>
       {moved === null && <ScriptText title="Script" text={plan.script} />}
-      {plan.verify && <ScriptText title="What verifies" text={plan.verify.script} />}
-      {plan.rollback && <ScriptText title="What rolls back" text={plan.rollback.script} />}
+      {plan.verify && <ScriptText title="Verify script" text={plan.verify.script} />}
+      {plan.rollback && <ScriptText title="Rollback script" text={plan.rollback.script} />}
     </div>
   )
 }

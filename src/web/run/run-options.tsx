@@ -2,7 +2,7 @@ import type { Script } from '../../core/protocol/http/scripts.ts'
 import { Field, InputField, NumberField, SelectField, verbatim } from '../parts/field.tsx'
 import { ParamField } from './scripts.tsx'
 
-/** What an order does: options of scripts have no meaning for files. */
+/** Kind of an action, because options of scripts do not apply to files. */
 export type Does = 'script' | 'copy' | 'fetch'
 
 const strategies = [
@@ -11,7 +11,7 @@ const strategies = [
   ['SEQUENTIAL', 'One after the other'],
 ] as const
 
-/** How it goes over the hosts. */
+/** Order, limits and timeouts. */
 function PlanFields({ timeout }: { timeout: number }) {
   return (
     <>
@@ -19,14 +19,14 @@ function PlanFields({ timeout }: { timeout: number }) {
       <InputField name="batchSize" label="Batch size" placeholder="25%, or 1, 10%, 50%" autoComplete="off" />
       <NumberField
         name="concurrency"
-        label="Hosts at once, at most"
+        label="Maximum hosts at once"
         min="1"
         max="100000"
         placeholder="no limit"
       />
       <InputField
         name="maxFailures"
-        label="Failures that do not stop it"
+        label="Allowed failures"
         placeholder="0, all at once: any"
         autoComplete="off"
       />
@@ -59,21 +59,21 @@ function PlanFields({ timeout }: { timeout: number }) {
 interface ParamLinesProps {
   secretNames: string
   onSecretNames: (names: string) => void
-  /** Those that are named. */
+  /** The named secret params. */
   secrets: Script['params']
 }
 
-/** Params of scripts that declare none: lines, and secret ones each with a field of its own. */
+/** Params of scripts that declare none: lines, and a field for each secret one. */
 function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
   return (
     <>
-      <Field name="params" label="Parameters, KEY=VALUE on a line each" class="full">
+      <Field name="params" label="Parameters, one KEY=VALUE per line" class="full">
         {(given) => <textarea {...given} class="code" rows={3} spellcheck={false} />}
       </Field>
       <Field
         name="secretNames"
         label="Secret params"
-        hint="Their names, with commas between them. Each value is asked for below, and kept sealed."
+        hint="Names, separated by commas. Enter the values below; they are kept sealed."
         class="full"
       >
         {(given) => (
@@ -90,7 +90,7 @@ function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
       {secrets.length > 0 && (
         <div class="columns full">
           {secrets.map((param, at) => (
-            // By its place: what is typed stays while its name is corrected.
+            // Keyed by position, so that a value survives edits of its name.
             <ParamField key={at} param={param} />
           ))}
         </div>
@@ -99,14 +99,15 @@ function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
   )
 }
 
-/** What scripts read. */
 function StdinField({ kept }: { kept: string | undefined }) {
   return (
     <div class="full">
       <InputField
         name="stdin.fileId"
         label="Stdin"
-        hint={kept === undefined ? 'A file that scripts read' : `${kept}; stays where none is chosen`}
+        hint={
+          kept === undefined ? 'A file for the scripts to read' : `${kept}; kept unless you choose another`
+        }
         type="file"
       />
       {kept !== undefined && (
@@ -119,7 +120,7 @@ function StdinField({ kept }: { kept: string | undefined }) {
   )
 }
 
-/** Where scripts run, and what they may take. */
+/** Working directory and resource limits of scripts. */
 function PlaceFields() {
   return (
     <>
@@ -146,15 +147,14 @@ function PlaceFields() {
 
 interface RunOptionsProps extends ParamLinesProps {
   does: Does
-  /** Whether params are typed as lines: of scripts that declare none. */
+  /** Whether params are entered as lines, because the scripts declare none. */
   hasParams: boolean
-  /** Seconds for a host, where nothing else is asked for. */
+  /** Default timeout for each host, in seconds. */
   timeout: number
-  /** What of stdin a schedule has already. */
+  /** Describes the current stdin file of a schedule. */
   keptStdin?: string | undefined
 }
 
-/** Params, how it goes over the hosts, and what may be asked of them. */
 export function RunOptions({ does, hasParams, timeout, keptStdin, ...params }: RunOptionsProps) {
   return (
     <details>
@@ -166,7 +166,7 @@ export function RunOptions({ does, hasParams, timeout, keptStdin, ...params }: R
         {does === 'script' && <PlaceFields />}
         <InputField
           name="limitRate"
-          label="Bytes a second, to all hosts"
+          label="Bytes per second, to all hosts"
           placeholder="no limit; 500K, 10M"
           autoComplete="off"
         />

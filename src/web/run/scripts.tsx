@@ -11,7 +11,7 @@ const interpreters = [
   ['POWERSHELL', 'PowerShell'],
 ] as const
 
-/** The language of a command; `name` is what the API calls it. */
+/** Interpreter of a command; `name`: its field in the API. */
 export function Interpreter(names: { name: string; control?: string }) {
   return <SelectField {...names} label="Interpreter" class="short" options={interpreters} />
 }
@@ -23,7 +23,7 @@ interface ScriptFieldsProps {
   onChoose: (id: number | undefined) => void
 }
 
-/** What runs: a command that is typed, or a stored script. */
+/** A typed command or a stored script. */
 export function ScriptFields({ isStored, scripts, script, onChoose }: ScriptFieldsProps) {
   if (isStored)
     return (
@@ -53,7 +53,7 @@ export function ScriptFields({ isStored, scripts, script, onChoose }: ScriptFiel
 
 type Param = Script['params'][number]
 
-/** A param that scripts declare. */
+/** Field for a declared param. */
 export function ParamField({ param }: { param: Param }) {
   const { name, required, secret, description, default: value, pattern } = param
   const hints = [sanitizeLine(description), pattern === null ? '' : `matches ${pattern}`].filter(Boolean)
@@ -90,16 +90,16 @@ export function ParamField({ param }: { param: Param }) {
 }
 
 interface StoredScriptProps {
-  /** What the API calls its id. */
+  /** Name of the script's ID in the API. */
   name: string
   label: string
   scripts: readonly ScriptSummary[]
-  /** The one that is chosen. */
+  /** The chosen script. */
   script: ScriptSummary | undefined
   onChoose: (id: number | undefined) => void
 }
 
-/** A stored script, and its text. */
+/** Choice of a stored script, with its text. */
 export function StoredScript({ name, label, scripts, script, onChoose }: StoredScriptProps) {
   return (
     <>
@@ -110,7 +110,7 @@ export function StoredScript({ name, label, scripts, script, onChoose }: StoredS
             {...given}
             onChange={(event) => onChoose(Number(event.currentTarget.value) || undefined)}
           >
-            <option value="">{scripts.length === 0 ? 'None is stored yet' : 'Choose one …'}</option>
+            <option value="">{scripts.length === 0 ? 'No stored scripts yet' : 'Choose one …'}</option>
             {scripts.map(({ id, name: called, description }) => (
               <option key={id} value={id} selected={id === script?.id}>
                 {sanitizeLine(description === '' ? called : `${called} – ${description}`)}
@@ -133,7 +133,7 @@ export function StoredScript({ name, label, scripts, script, onChoose }: StoredS
 
 type Fail = (error: unknown) => void
 
-/** All stored scripts, without their texts; undefined until they are read. `fail` hears why they can't be. */
+/** All stored scripts, without texts; undefined until loaded. `fail` receives errors. */
 export function useScripts(fail: Fail = () => undefined): readonly ScriptSummary[] | undefined {
   const [scripts, setScripts] = useState<readonly ScriptSummary[] | undefined>()
   useEffect(() => {
@@ -142,7 +142,7 @@ export function useScripts(fail: Fail = () => undefined): readonly ScriptSummary
   return scripts
 }
 
-/** The same scripts: those with one of these ids get their texts and params as soon as they are read. */
+/** Adds texts and params to the scripts with these IDs as they are loaded. */
 export function useTexts(
   scripts: readonly ScriptSummary[],
   ids: readonly (number | null | undefined)[],

@@ -7,18 +7,18 @@ import { Fault } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
 import { type Named, useNamed } from './named-hosts.ts'
 
-/** More hosts than these are shown as a node set, not each by itself. */
+/** More hosts than these are shown as a node set. */
 const mostChips = 12
 
 interface TargetFieldProps {
-  /** The hosts that were chosen from the list. */
+  /** Hosts chosen from the list. */
   targets: readonly Host[]
   selector: string
   named: Named | undefined
   onSelector: (selector: string) => void
 }
 
-/** On which hosts: those that were chosen, or what a selector names, which is looked up while it is typed. */
+/** The chosen hosts, or a selector that is resolved while typing. */
 export function TargetField({ targets, selector, named, onSelector }: TargetFieldProps) {
   const fault = useFault('target')
   const others = <a href={hrefOf('hosts')}>{targets.length === 0 ? 'or choose hosts' : 'Choose others'}</a>
@@ -33,7 +33,7 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
                 key={id}
                 type="button"
                 class="chip"
-                aria-label={`Leave out ${hostname}`}
+                aria-label={`Remove ${hostname}`}
                 onClick={() => chosenHosts.update((now) => new Set([...now].filter((other) => other !== id)))}
               >
                 {hostname} <span aria-hidden="true">×</span>
@@ -41,7 +41,7 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
             ))}
           {others}
           <button type="button" class="plain" onClick={() => chosenHosts.set(new Set())}>
-            Write a selector
+            Use a selector
           </button>
         </div>
         {targets.length > 1 && <HostSet hosts={targets} />}
@@ -75,12 +75,12 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
 
 interface MatchedHostsProps {
   id: string
-  /** What was looked up. */
+  /** The resolved selector. */
   selector: string
   named: Named | undefined
 }
 
-/** The hosts that a selector names just now, or what is wrong with it. */
+/** Current matches of a selector, or its error. */
 function MatchedHosts({ id, selector, named }: MatchedHostsProps) {
   return (
     <div id={id} role="status">
@@ -92,16 +92,16 @@ function MatchedHosts({ id, selector, named }: MatchedHostsProps) {
 }
 
 interface SelectorFieldProps {
-  /** What the API calls what it is part of. */
+  /** API name of the parent object. */
   name: string
   label: string
   hint: string
-  /** What it begins with. */
+  /** Initial value. */
   selector: string
   required?: boolean
 }
 
-/** A selector, which is looked up while it is typed. The form calls it `selector`. */
+/** A selector that is resolved while typing; named `selector` in the form. */
 export function SelectorField({ selector: first, ...field }: SelectorFieldProps) {
   const [selector, setSelector] = useState(first)
   const id = useId()

@@ -9,7 +9,7 @@ import { given, numberOf, optionsOf } from './options-of.ts'
 
 const longestName = 60
 
-/** Lines of KEY=VALUE. Errors: `invalid` where one is none. */
+/** Parses lines of KEY=VALUE. Errors: `invalid` for other lines. */
 function paramsOf(text: string): Record<string, string> {
   const params: Record<string, string> = {}
   for (const line of text.split('\n')) {
@@ -21,7 +21,7 @@ function paramsOf(text: string): Record<string, string> {
   return params
 }
 
-/** What lists call a command: its first line, or nothing where that says nothing. */
+/** Name of a command in lists: its first line, or undefined if that is blank. */
 export function nameOf(content: string): string | undefined {
   const line =
     content
@@ -33,14 +33,14 @@ export function nameOf(content: string): string | undefined {
   return line.length > longestName ? `${line.slice(0, longestName - 1)}…` : line
 }
 
-/** The name of a declared param's field: what is declared can be called as a field of the form is. */
+/** Field name of a declared param; the prefix avoids collisions with other fields. */
 export const paramField = (name: string): string => `param ${name}`
 
 type Field = (name: string) => string
 
 /**
- * The params that a script declares: as the form shows them, so that a default that was taken out is not put back. What is
- * empty and has no default is not given.
+ * Declared params with the values in the form, so that a cleared default stays cleared. Omits empty params
+ * without a default.
  */
 function declaredOf(field: Field, declared: Script['params']): Pick<TaskCreate, 'params' | 'secretParams'> {
   const given = declared
@@ -61,7 +61,7 @@ function scriptOf(content: string, type: string) {
   return { type: type as ScriptType, content, ...(name !== undefined && { name }) }
 }
 
-/** The script of a gate; undefined where nothing is to run. */
+/** The script of a gate; undefined without one. */
 function gateOf(field: Field, gate: 'verify' | 'rollback'): GateOption | undefined {
   const scriptId = numberOf(field(`${gate}.scriptId`))
   if (scriptId !== undefined) return { scriptId }
@@ -82,18 +82,17 @@ function gatesOf(field: Field): Pick<TaskCreate, 'verify' | 'rollback'> {
   return { ...(verify && { verify: { ...verify, ...times } }), ...(rollback && { rollback }) }
 }
 
-/** The hosts that a selector names, else the `chosen` ones, and how it goes over them. */
+/** Options with a target: the selector, or else the `chosen` hosts. */
 function planOf(field: Field, chosen: Target | undefined) {
   const selector = field('selector').trim()
   const target = selector === '' ? chosen : { selector }
-  if (target === undefined)
-    throw invalid([{ field: 'target', message: 'Choose hosts, or write a selector.' }])
+  if (target === undefined) throw invalid([{ field: 'target', message: 'Choose hosts or enter a selector.' }])
   return { target, ...optionsOf(field) }
 }
 
 /**
- * The body that copies a file; its `fileId` is empty until the file is on the server. `kept` is the copy of a schedule, whose file
- * serves if none is chosen. Errors: `invalid` with what is missing, and with what would be refused after the upload, at its field.
+ * Body of a copy task; its `fileId` is empty until the upload. `kept`: copy of a schedule, whose file is used
+ * if none is chosen. Errors: `invalid` at the fields, also for what would be refused after the upload.
  */
 export function copyTaskOf(
   field: Field,
@@ -109,13 +108,13 @@ export function copyTaskOf(
   return { copy: { fileId, ...copy, ...(sourceMode !== undefined && { sourceMode }) }, ...plan }
 }
 
-/** The body that fetches a file. Errors: `invalid` with what is missing or wrong, at its field. */
+/** Body of a fetch task. Errors: `invalid` at the fields. */
 export function fetchTaskOf(field: Field, chosen: Target | undefined): TaskCreate {
   const plan = planOf(field, chosen)
   return { fetch: fetchOf(field), ...plan }
 }
 
-/** Secret params of a script that declares none: their names, between commas or spaces. */
+/** Secret params of a script that declares none; `names` are separated by commas or spaces. */
 export function secretsNamed(names: string): Script['params'] {
   const all = new Set(names.split(/[\s,]+/).filter(Boolean))
   return [...all].map((name) => ({
@@ -129,8 +128,8 @@ export function secretsNamed(names: string): Script['params'] {
 }
 
 /**
- * The body of `POST /api/tasks` for the fields of the form; `declared` are the params of all its stored scripts. Errors: `invalid`
- * with what is missing, at its field.
+ * Body of `POST /api/tasks` from the form; `declared`: params of all its stored scripts. Errors: `invalid` at
+ * the fields.
  */
 export function taskOf(field: Field, chosen?: Target, declared: Script['params'] = []): TaskCreate {
   const plan = planOf(field, chosen)

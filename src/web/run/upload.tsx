@@ -6,33 +6,33 @@ import { pause } from '../../net/backoff.ts'
 import { call, errorText, withQuery } from '../api.ts'
 import { readStored, writeStored } from '../store.ts'
 
-/** Bytes that are sent together and, after a cut, once more. Proxies take so many where nothing else is set (nginx). */
+/** Bytes of one part: sent again after a lost connection, and within the default limit of proxies (nginx). */
 const partBytes = 1024 * 1024
-/** Milliseconds before the server is asked how far it is. */
+/** Milliseconds to wait after a lost connection. */
 const pauseAfterCut = 1_000
-/** Where this tab remembers its uploads, so that a file that is chosen again goes on where it was. */
+/** Uploads of this tab, so that a file that is chosen again resumes. */
 const storageKey = 'rsm.uploads'
-/** Uploads that are remembered. */
+/** Remembered uploads. */
 const mostKept = 20
 
-/** How far an upload is, in bytes; `trouble` says why it waits. */
+/** Progress of an upload, in bytes; `trouble`: why it is waiting. */
 export interface Progress {
   readonly sent: number
   readonly size: number
   readonly trouble: string
 }
 
-/** What names a file that is to be on the server first: a copy, or a script's stdin. */
+/** A body that may refer to a file: in a copy, or as a script's stdin. */
 interface Naming {
   readonly copy?: Copy
   readonly stdin?: { fileId: string }
 }
 
-/** A body, and the file that it names as soon as that has an id; undefined where it needs none, or has one already. */
+/** A body, and the file to upload for it; undefined if it needs none, or the server has it. */
 export interface WithFile<Body extends Naming> {
   readonly body: Body
   readonly file: File | undefined
-  /** Whether the server keeps it sealed. */
+  /** Whether the server keeps the file sealed. */
   readonly isSecret?: boolean
 }
 
@@ -44,8 +44,8 @@ interface UploadBarProps {
 type Kept = readonly (readonly [name: string, fileId: string])[]
 
 /**
- * Brings a file to the server in parts, over cuts of the connection, and from where it was if it has been begun in this tab. Rejects
- * with what waiting does not mend, `too_large` among it.
+ * Uploads a file in parts; resumes after lost connections, and if this tab has already started it. Rejects
+ * with errors that retries cannot fix, such as `too_large`.
  */
 export async function upload(
   file: File,
@@ -75,7 +75,7 @@ export async function upload(
   return at
 }
 
-/** Undefined where the server does not have it any more. */
+/** Undefined if the server no longer has it. */
 async function standing(fileId: string, signal: AbortSignal): Promise<Upload | undefined> {
   try {
     return await call<Upload>('GET', pathOf(fileId), { signal })
@@ -100,7 +100,7 @@ async function bytesOf(file: File, from: number): Promise<ArrayBuffer> {
   }
 }
 
-/** A conflict passes: the second writer is an earlier request of this page, whose end the server has not seen yet. */
+/** A conflict passes: it is an earlier request of this page that the server has not finished. */
 const isPassing = (error: unknown) =>
   mendable(error) || (error instanceof RsmError && error.code === 'conflict')
 
@@ -115,13 +115,13 @@ function remember(name: string, fileId: string): void {
   writeStored(sessionStorage, storageKey, [...others, [name, fileId]].slice(-mostKept))
 }
 
-/** Brings the file of a body to the server, once for each work. */
+/** Uploads the file of a body. */
 export function useUpload() {
   const [progress, setProgress] = useState<Progress | undefined>()
   const controller = useRef(new AbortController())
   useEffect(() => () => controller.current.abort(), [])
 
-  /** The body with the id of its file. Errors: `invalid` at the file's field, and as `upload`. */
+  /** The body with the ID of its uploaded file. Errors: `invalid` at the file's field; those of `upload`. */
   async function send<Body extends Naming>({ body, file, isSecret = false }: WithFile<Body>): Promise<Body> {
     if (file === undefined) return body
     try {
@@ -137,22 +137,22 @@ export function useUpload() {
   }
 
   return {
-    /** Of an upload that runs. */
+    /** Progress of the current upload. */
     progress,
     stop: () => controller.current.abort(),
-    /** Work begins that may be stopped; the signal says that it was, or that the page was left. */
+    /** Starts work; the signal aborts when it is stopped or the page is left. */
     begin: (): AbortSignal => (controller.current = new AbortController()).signal,
     send,
   }
 }
 
-/** What is wrong with the file itself stands at its field. */
+/** Moves errors about the file itself to its field. */
 function atFile(error: unknown, field: string): unknown {
   const isOfFile = error instanceof RsmError && (error.code === 'too_large' || error.code === 'usage')
   return isOfFile ? invalid([{ field, message: error.message }]) : error
 }
 
-/** How far a file is on its way to the server. */
+/** Progress bar of an upload. */
 export function UploadBar({ progress: { sent, size, trouble }, onStop }: UploadBarProps) {
   return (
     <div class="upload">

@@ -7,10 +7,10 @@ import { go } from '../route.ts'
 import { fleetSize, targetHosts } from './named-hosts.ts'
 import { useUpload, type WithFile } from './upload.tsx'
 
-/** A task that is to start, and the file that has to be on the server first. */
+/** A task to start, and the file to upload first. */
 export type Order = WithFile<TaskCreate>
 
-/** What waits for an answer: the hosts it would run on are those that were asked about, whoever joins meanwhile. */
+/** An order to confirm: fixed to the hosts that are shown, even if others join meanwhile. */
 export interface Asked extends Order {
   readonly hosts: readonly Host[]
   readonly isFleet: boolean
@@ -21,12 +21,12 @@ interface Outcome {
   clear: () => void
 }
 
-/** From a filled form to a task that runs: its plan is asked about, its file is sent, and it starts once. */
+/** Starts a task from the form: confirms its plan, uploads its file, and starts it once. */
 export function useStart({ fail, clear }: Outcome) {
   const [isBusy, setBusy] = useState(false)
   const [asked, setAsked] = useState<Asked | undefined>()
   const { progress, stop, begin, send } = useUpload()
-  // The same for a second try, so that a lost answer runs nothing twice.
+  // The same key for a retry, so that a lost response does not start the task twice.
   const [key, setKey] = useState(newKey)
 
   async function start(order: Order): Promise<void> {
@@ -35,7 +35,7 @@ export function useStart({ fail, clear }: Outcome) {
     go('tasks', taskId)
   }
 
-  /** Starts it, or shows its plan first: where that is wanted, and of many hosts. */
+  /** Starts it, or first shows its plan: on request, or for many hosts. */
   async function propose(order: Order, chosen: readonly Host[], isPlan: boolean): Promise<void> {
     const { target } = order.body
     const hosts = target.hostIds === undefined ? await targetHosts(target) : chosen
@@ -59,17 +59,17 @@ export function useStart({ fail, clear }: Outcome) {
   return {
     isBusy,
     asked,
-    /** Of an upload that runs. */
+    /** Progress of the current upload. */
     progress,
     stop,
     propose: (order: () => Order, chosen: readonly Host[], isPlan: boolean) =>
       attempt(async () => propose(order(), chosen, isPlan)),
-    /** The answer to what is asked. */
+    /** Answers the confirmation. */
     answer: (isYes: boolean): void => {
       setAsked(undefined)
       if (isYes && asked) attempt(() => start(asked))
     },
-    /** What is typed anew is another task. */
+    /** Edits make it another task. */
     renew: () => setKey(newKey()),
   }
 }

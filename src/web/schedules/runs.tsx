@@ -10,16 +10,16 @@ import { Badge, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
 import { countsText } from '../tasks/task-words.ts'
 
-/** Milliseconds between two reads of tasks that change. */
+/** Milliseconds between two reads while tasks change. */
 const readPause = 1_000
 
 interface HistoryProps {
   slots: readonly ScheduleSlot[]
-  /** Those that it started and that are still kept. */
+  /** Tasks of these slots that are still kept. */
   tasks: readonly TaskSummary[]
 }
 
-/** What a schedule ran and skipped, newest first. */
+/** Runs and skipped slots of a schedule, newest first. */
 export function History({ slots, tasks }: HistoryProps) {
   const byId = new Map(tasks.map((task) => [task.taskId, task]))
   return (
@@ -73,7 +73,7 @@ function Outcome({ slot, task }: { slot: ScheduleSlot; task: TaskSummary | undef
   )
 }
 
-/** Beside the slot: how many there are of it, or who ran it by hand. */
+/** Note of a slot: number of slots that it stands for, or the user who ran it. */
 function slotText({ by, count, firstAt }: ScheduleSlot) {
   if (by !== null) return `run now, by ${by}`
   if (count === 1) return null
@@ -85,7 +85,7 @@ function slotText({ by, count, firstAt }: ScheduleSlot) {
   )
 }
 
-/** Calls `again` when a task of a schedule has begun, changed or ended: of this one, or of any. */
+/** Calls `again` when a task of this schedule, or of any, starts, changes or ends. */
 export function useRuns(scheduleId: number | undefined, again: () => void): void {
   useEffect(() => {
     const controller = new AbortController()
@@ -102,7 +102,7 @@ export function useRuns(scheduleId: number | undefined, again: () => void): void
         const of = event === 'task' ? (JSON.parse(data) as TaskEvent).task.scheduleId : undefined
         if (of != null && (scheduleId === undefined || of === scheduleId)) soon()
       },
-      // What is read now and then says what is wrong.
+      // The regular polls report errors.
     }).catch(() => undefined)
     return () => {
       controller.abort()

@@ -15,7 +15,7 @@ interface ScheduleActionsProps {
   schedule: Schedule
   scripts: readonly ScriptSummary[]
   onFault: (fault: string) => void
-  /** It was paused or resumed. */
+  /** Called after pause or resume. */
   onChanged: () => void
   onEdit: () => void
 }
@@ -80,14 +80,14 @@ export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit 
           onNo={() => setAsked(undefined)}
           onYes={() => act(call('DELETE', path), () => go('schedules'))}
         >
-          <p>Its history goes with it. Its tasks stay.</p>
+          <p>Its history is deleted too. Its tasks stay.</p>
         </Question>
       )}
     </>
   )
 }
 
-/** Its owner and ADMINs change it. */
+/** Whether the user is the owner or an ADMIN. */
 const mayChange = ({ owner }: Schedule) =>
   allowed('administer') || (allowed('execute') && session.get()?.user.username === owner)
 
@@ -107,13 +107,13 @@ function ResumeQuestion({
       <p>{`It is suspended: ${suspended ?? ''}.`}</p>
       <p>You become its owner, and it runs with your rights.</p>
       {!isOwn && secretParams.length > 0 && (
-        <p>{`Its secret params are dropped: give ${secretParams.join(', ')} again with Edit.`}</p>
+        <p>{`Its secret params are dropped: enter ${secretParams.join(', ')} again with Edit.`}</p>
       )}
     </Question>
   )
 }
 
-/** What the schedule would run if it ran now: its hosts, how it goes over them, and the scripts. */
+/** Hosts, order and scripts of a run that would start now. */
 export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: readonly ScriptSummary[] }) {
   const [hosts, setHosts] = useState<readonly Host[] | undefined>()
   const [fault, setFault] = useState('')
@@ -131,7 +131,7 @@ export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: re
   return <PlanPreview body={taskOf(schedule)} hosts={hosts} scripts={scripts} />
 }
 
-/** A schedule as the task that it would start; of secret params the names only. */
+/** The task that a schedule would start; secret params without values. */
 function taskOf({ scriptId, script, copy, secretParams, ...options }: Schedule): TaskCreate {
   return {
     ...options,

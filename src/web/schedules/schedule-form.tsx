@@ -15,8 +15,8 @@ import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
 
 /**
- * Puts values into the fields of a form that are there, by their names; into those in `filled` not again, so that one that comes later
- * is filled then, and what is typed stays.
+ * Fills the fields of a form by name, each only once (`filled`): fields that appear later are filled then,
+ * and typed values stay.
  */
 function fillForm(
   form: HTMLFormElement,
@@ -37,18 +37,18 @@ function fillForm(
   }
 }
 
-/** A schedule that is changed, and what is known of it. */
+/** A schedule being edited, with related data. */
 export interface Changed {
   schedule: Schedule
-  /** Its next times, as the server has them. */
+  /** Its next times, from the server. */
   next: readonly string[]
-  /** Its file, where it has one that is known. */
+  /** Its file, if known. */
   file: File | undefined
 }
 
 interface ScheduleFormProps {
   scripts: readonly ScriptSummary[]
-  /** Undefined: a new one is made. */
+  /** Undefined for a new schedule. */
   changed?: Changed
   onSaved: (schedule: Schedule) => void
   onCancel: () => void
@@ -61,7 +61,7 @@ function kindOf({ cron, everySeconds }: Schedule): TimingKind {
 
 function Ownership({ schedule: { owner, secretParams } }: { schedule: Schedule }) {
   if (owner === session.get()?.user.username) return null
-  const dropped = secretParams.length === 0 ? '' : `, and ${secretParams.join(', ')} has to be given again`
+  const dropped = secretParams.length === 0 ? '' : `, and must enter ${secretParams.join(', ')} again`
   return (
     <p class="hint">
       {`It runs with the rights of ${owner}. A user who changes more than its name and times becomes its owner${dropped}.`}
@@ -76,7 +76,7 @@ interface PreviewProps {
   isBlamed: boolean
 }
 
-/** Its next times: as the server has them until they are changed. */
+/** Next times: from the server until the timing is edited. */
 function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
   const isAsBefore =
     changed !== undefined &&
@@ -95,10 +95,10 @@ function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
   )
 }
 
-/** A schedule as a form: a new one, or one that is changed. */
+/** Form for a new schedule, or to edit one. */
 export function ScheduleForm({ scripts, changed, onSaved, onCancel }: ScheduleFormProps) {
   const schedule = changed?.schedule
-  // A selector is only one way to give a target.
+  // The target may also be hosts or a cluster.
   const isKept = schedule !== undefined && schedule.target.selector === undefined
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
   const [kind, setKind] = useState<TimingKind>(schedule ? kindOf(schedule) : 'cron')
@@ -114,7 +114,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onCancel }: ScheduleFo
     const chosen = { kind, isCopy, declared: [...declared, ...secrets], file: fileOf(of), schedule }
     return scheduleOf(fieldsOf(of), chosen)
   }
-  // Each time: fields come with what is chosen.
+  // After each render, because choices add fields.
   useLayoutEffect(() => {
     if (schedule === undefined || form.current === null) return
     const fields = scheduleFields(schedule, action.declared, action.isOwn)
@@ -169,9 +169,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onCancel }: ScheduleFo
         <SelectorField
           name="target"
           label="On"
-          hint={
-            isKept ? `${targetText(schedule)}, unless another is given here` : 'Looked up again at each run'
-          }
+          hint={isKept ? `${targetText(schedule)}, unless you enter another` : 'Resolved at each run'}
           selector={schedule?.target.selector ?? ''}
           required={!isKept}
         />

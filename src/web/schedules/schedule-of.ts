@@ -9,19 +9,19 @@ import { secondsOf, type TimingKind, timingFields, timingOf } from './timing-of.
 
 type Field = (name: string) => string
 
-/** What of a schedule is no text of the form. */
+/** State of the form besides its text fields. */
 interface Chosen {
   kind: TimingKind
   isCopy: boolean
-  /** The params that its scripts declare, and secret ones that are named. */
+  /** Params that its scripts declare, and named secret ones. */
   declared?: Script['params']
-  /** What it copies, or its script reads: one that is sent first. */
+  /** A chosen file to copy or to use as stdin, uploaded before saving. */
   file?: CopiedFile | undefined
-  /** The schedule that is changed. */
+  /** The schedule being edited. */
   schedule?: Schedule | undefined
 }
 
-/** A script that is changed keeps what the form has no field for: its timeout, and a name that is not its first line. */
+/** Keeps what the form has no field for: timeout, and a name that is not the first line. */
 function mergeScript(script: AdHocScript, kept: AdHocScript | null | undefined): AdHocScript {
   if (kept == null) return script
   const isNamed = kept.name !== undefined && kept.name !== nameOf(kept.content)
@@ -31,7 +31,7 @@ function mergeScript(script: AdHocScript, kept: AdHocScript | null | undefined):
 const mergeGate = (gate: GateOption, kept: GateOption | undefined) =>
   gate.script === undefined ? {} : { script: mergeScript(gate.script, kept?.script) }
 
-/** What its script reads: a file that is chosen, or the one that it has. */
+/** Stdin of the script: the chosen file, or the current one. */
 function stdinOf(field: Field, { file, schedule }: Chosen): Pick<ScheduleCreate, 'stdin'> {
   if (file !== undefined) return { stdin: { fileId: '' } }
   return schedule?.stdin === undefined || field('noStdin') !== '' ? {} : { stdin: schedule.stdin }
@@ -50,8 +50,8 @@ function scriptOf(field: Field, chosen: Chosen) {
 }
 
 /**
- * The body of `POST /api/schedules` for the fields of the form; the `fileId` of a file that is chosen is empty, and comes once it is on the
- * server. Errors: `invalid` with what is missing, wrong or no duration, at its field.
+ * Body of `POST /api/schedules` from the form; the `fileId` of a chosen file is empty until its upload.
+ * Errors: `invalid` at the fields.
  */
 export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
   const { schedule } = chosen
@@ -70,7 +70,7 @@ export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
-/** Others of these replace them: they are not taken away by themselves. */
+/** Fields that replace each other, so that null is not needed to remove one. */
 const replaced = new Set(['cron', 'everySeconds', 'at', 'scriptId', 'script', 'copy'])
 
 function paramsPatch(before: Record<string, string>, now: Record<string, string>) {
@@ -80,8 +80,8 @@ function paramsPatch(before: Record<string, string>, now: Record<string, string>
 }
 
 /**
- * What has been changed between two bodies, as a body of PATCH: what is left out stays, null resets (RFC 7396). `dropped` are the secret
- * params that it had and that nothing asks for any more.
+ * Differences between two bodies as a PATCH body: missing fields stay, null resets (RFC 7396). `dropped`:
+ * secret params that are no longer used.
  */
 export function patchOf(
   before: ScheduleCreate,
@@ -115,8 +115,8 @@ function gateFields(gate: 'verify' | 'rollback', { script }: GateOption = {}): R
 }
 
 /**
- * The fields of the form for a schedule; `declared` are the params of its stored scripts. What it gives them is nothing for another action
- * than its own.
+ * Form fields for a schedule; `declared`: params of its stored scripts. Omits the schedule's params unless
+ * the action is its own (`isOwn`).
  */
 export function scheduleFields(
   schedule: Schedule,

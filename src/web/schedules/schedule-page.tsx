@@ -17,12 +17,12 @@ import { PlanNow, ScheduleActions } from './schedule-actions.tsx'
 import { type Changed, ScheduleForm } from './schedule-form.tsx'
 import { actionText, keptFile, keptFileText, SlotTimes, targetText, When } from './schedule-words.tsx'
 
-/** Entries of a history that servers keep. */
+/** Slots that servers keep in a history. */
 const mostSlots = 100
 
 interface View {
   schedule: Schedule
-  /** What it copies, or its script reads, where that is known. */
+  /** File that it copies, or stdin of its script, if known. */
   file: File | undefined
   next: readonly string[]
   slots: readonly ScheduleSlot[]
@@ -76,7 +76,7 @@ function ScheduleFacts({ schedule, file, what }: ScheduleFactsProps) {
   )
 }
 
-/** What there is to know of it: how it is set up, its next times, and what it would run. */
+/** Settings of the schedule, its next times, and its plan. */
 function Panel({
   view: { schedule, file, next },
   scripts,

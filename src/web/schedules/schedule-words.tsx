@@ -9,7 +9,7 @@ import { call } from '../api.ts'
 import { LongName, Time } from '../parts/shown.tsx'
 import { allowed, session } from '../session.ts'
 
-/** When a schedule runs: a cron expression with its zone, an interval, or a time. */
+/** Timing of a schedule: a cron expression with its zone, an interval, or a time. */
 export function When({ schedule }: { schedule: Timed }) {
   const { cron, at, timezone } = schedule
   if (at !== null)
@@ -36,9 +36,9 @@ interface SlotTimesProps {
   times: readonly string[]
 }
 
-/** Times as clocks in a zone show them, and those here where they differ. */
+/** Times in a zone, and in local time if that differs. */
 export function SlotTimes({ title, zone, times }: SlotTimesProps) {
-  // A server may know zones that this browser does not.
+  // The server may know zones that this browser does not.
   const known = zoneOf(zone) === null ? 'UTC' : zone
   const rows = times.map((time) => [time, timeIn(known, time), showTime(time, false)] as const)
   const isElsewhere = rows.some(([, there, here]) => there.slice(0, 19) !== here.slice(0, 19))
@@ -65,7 +65,7 @@ export function SlotTimes({ title, zone, times }: SlotTimesProps) {
   )
 }
 
-/** What a schedule copies, or its script reads; undefined where it names no file, and of other users' files, which nobody else is shown. */
+/** File that a schedule copies, or stdin of its script; undefined without one, and for other users' files. */
 export async function keptFile({ copy, stdin, owner }: Schedule): Promise<File | undefined> {
   const fileId = copy?.fileId ?? stdin?.fileId
   if (fileId === undefined || !allowed('execute') || session.get()?.user.username !== owner) return undefined
@@ -74,16 +74,16 @@ export async function keptFile({ copy, stdin, owner }: Schedule): Promise<File |
 
 /** `12.3 kB, SHA-256 0123456789ab…` */
 export function keptFileText(file: File | undefined): string {
-  if (file?.size == null || file.sha256 === null) return 'A file that the server keeps'
+  if (file?.size == null || file.sha256 === null) return 'A file on the server'
   return `${showBytes(file.size)}, SHA-256 ${file.sha256.slice(0, 12)}…`
 }
 
-/** The name of what it runs. */
+/** Name of its action. */
 export function actionText(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
   return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
 }
 
-/** Its targets in a few words. */
+/** Short text for its target. */
 export function targetText(schedule: Pick<ScheduleSummary, 'target'>): string {
   const { hostIds } = schedule.target
   return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')

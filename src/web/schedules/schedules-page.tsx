@@ -12,10 +12,10 @@ import { allowed } from '../session.ts'
 import { useRuns } from './runs.tsx'
 import { actionText, targetText, When } from './schedule-words.tsx'
 
-/** Rows that are shown at first, and by which more are. */
+/** Rows shown at first, and added on demand. */
 const rowsStep = 100
 
-/** When it runs next, or that it does not, and why. */
+/** Time of the next run, or why there is none. */
 function Next({ schedule }: { schedule: ScheduleSummary }) {
   const rest = restOf(schedule)
   return (

@@ -6,8 +6,8 @@ import { SlotTimes } from './schedule-words.tsx'
 import { previewOf, type TimingKind, type TypedTiming, timingOf } from './timing-of.ts'
 
 const kinds = [
-  ['cron', 'By a calendar'],
-  ['everySeconds', 'Again and again'],
+  ['cron', 'By calendar'],
+  ['everySeconds', 'By interval'],
   ['at', 'Once'],
 ] as const
 
@@ -18,7 +18,7 @@ const overlaps = [
 ] as const
 
 const misses = [
-  ['ONCE', 'Once: run the newest'],
+  ['ONCE', 'Once: run the latest'],
   ['SKIP', 'Skip'],
 ] as const
 
@@ -29,7 +29,6 @@ interface TimingFieldsProps {
   onKind: (kind: TimingKind) => void
 }
 
-/** When it runs. */
 export function TimingFields({ kind, onKind }: TimingFieldsProps) {
   const zonesId = useId()
   return (
@@ -73,7 +72,7 @@ export function TimingFields({ kind, onKind }: TimingFieldsProps) {
         <InputField
           name="timezone"
           label="Time zone"
-          hint={kind === 'cron' ? '' : 'In which times are shown'}
+          hint={kind === 'cron' ? '' : 'For displayed times'}
           list={zonesId}
           defaultValue={here}
           placeholder="UTC"
@@ -90,7 +89,7 @@ export function TimingFields({ kind, onKind }: TimingFieldsProps) {
   )
 }
 
-/** What narrows when it runs, and what becomes of slots that can't. */
+/** Limits of the timing, and rules for slots that cannot run. */
 export function SlotRules() {
   return (
     <details>
@@ -101,16 +100,16 @@ export function SlotRules() {
         <InputField
           name="jitterSeconds"
           label="Jitter"
-          hint="Puts each run off by up to this"
+          hint="Delays each run by up to this"
           placeholder="0"
           autoComplete="off"
         />
         <SelectField name="overlap" label="Overlap" hint="While its last task runs" options={overlaps} />
-        <SelectField name="missed" label="Missed" hint="What no server was there for" options={misses} />
+        <SelectField name="missed" label="Missed" hint="If no server was running" options={misses} />
         <InputField
           name="missedWithinSeconds"
           label="Missed within"
-          hint="Only if it is no older"
+          hint="Only if it is not older"
           placeholder="1h"
           autoComplete="off"
         />
@@ -119,7 +118,7 @@ export function SlotRules() {
   )
 }
 
-/** What can be said of a form that is not filled in yet: nothing. */
+/** Whether nothing is entered yet, so that there is no error to show. */
 const isBlank = ({ cron = '', everySeconds, at }: TypedTiming) =>
   cron === '' && everySeconds === undefined && at === undefined
 
@@ -132,14 +131,14 @@ function typedTiming(field: (name: string) => string, kind: TimingKind): TypedTi
 }
 
 interface TimingPreviewProps {
-  /** The form as it is typed. */
+  /** Current values of the form. */
   field: (name: string) => string
   kind: TimingKind
-  /** The faults are said at the fields already. */
+  /** Whether errors are already shown at the fields. */
   isBlamed: boolean
 }
 
-/** When it would run, while it is typed. */
+/** Preview of the next times while typing. */
 export function TimingPreview({ field, kind, isBlamed }: TimingPreviewProps) {
   const typed = typedTiming(field, kind)
   if (typeof typed === 'string') return isBlamed ? null : <p class="fault">{typed}</p>

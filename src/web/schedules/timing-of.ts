@@ -3,7 +3,7 @@ import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedule
 import { slotsOf, type Timing, timingFaults } from '../../core/schedules/timing.ts'
 import { durationSeconds, durationText } from '../../core/text/duration.ts'
 
-/** By what it is said when it runs, as the API calls it. */
+/** Kind of timing, by API name. */
 export type TimingKind = 'cron' | 'everySeconds' | 'at'
 
 type Field = (name: string) => string
@@ -13,10 +13,10 @@ export type TypedTiming = Pick<
   'cron' | 'everySeconds' | 'at' | 'timezone' | 'from' | 'until' | 'jitterSeconds'
 >
 
-/** Times that are shown of what is typed. */
+/** Times in a preview. */
 const shownSlots = 5
 
-/** `2026-11-24T03:30:00`, local, as fields of times take it. */
+/** `2026-11-24T03:30:00`, local, for datetime fields. */
 export function localText(iso: string | null): string {
   if (iso === null) return ''
   const date = new Date(iso)
@@ -25,16 +25,16 @@ export function localText(iso: string | null): string {
 
 const timeOf = (text: string) => (text === '' ? undefined : new Date(text).toISOString())
 
-/** Seconds of a field; undefined of an empty one. Errors: `invalid` for what is no duration. */
+/** Seconds in a field; undefined if empty. Errors: `invalid` if not a duration. */
 export function secondsOf(field: Field, name: string): number | undefined {
   const text = field(name).trim()
   if (text === '') return undefined
   const seconds = durationSeconds(text)
-  if (seconds === null) throw invalid([{ field: name, message: 'write 90s, 5m or 2h' }])
+  if (seconds === null) throw invalid([{ field: name, message: 'use 90s, 5m or 2h' }])
   return seconds
 }
 
-/** What the form says of its times. Errors: `invalid` for a duration that is none. */
+/** Timing from the form. Errors: `invalid` for an invalid duration. */
 export function timingOf(field: Field, kind: TimingKind): TypedTiming {
   const timing: Record<keyof TypedTiming, string | number | undefined> = {
     cron: kind === 'cron' ? field('cron').trim() : undefined,
@@ -48,7 +48,7 @@ export function timingOf(field: Field, kind: TimingKind): TypedTiming {
   return Object.fromEntries(Object.entries(timing).filter(([, value]) => value !== undefined))
 }
 
-/** The fields of the form for the times of a schedule. */
+/** Form fields for the timing of a schedule. */
 export function timingFields(schedule: Schedule): Record<string, string> {
   const { cron, everySeconds, at, timezone, from, until, jitterSeconds } = schedule
   return {
@@ -62,10 +62,10 @@ export function timingFields(schedule: Schedule): Record<string, string> {
   }
 }
 
-/** Its next times, or what is wrong with it, as the server would say. */
+/** Next times of a timing, or its faults with the server's messages. */
 export type Preview = { times: readonly string[] } | { faults: readonly FieldFault[] }
 
-/** What a timing that begins to hold `now`, in milliseconds since 1970, comes to. */
+/** Previews a timing that starts at `now`, milliseconds since 1970. */
 export function previewOf(typed: TypedTiming, now: number): Preview {
   const { cron = null, everySeconds = null, at = null, timezone = 'UTC', from = null, until = null } = typed
   const base = from ?? new Date(now).toISOString()

@@ -9,16 +9,16 @@ import { Fault, LongName } from '../parts/shown.tsx'
 import { diffClass, Marked } from './output-pane.tsx'
 import { logPages } from './task-log.ts'
 
-/** Output that is kept for folding, in characters over all hosts: a browser can't hold all that scripts may say. */
+/** Characters kept for folding, over all hosts, because a browser cannot hold unlimited output. */
 const mostKept = 64 * 1024 * 1024
 
-/** What hosts wrote, from the beginning on, and which of them wrote the same. */
+/** Output of each host from the start, for finding equal ones. */
 class HostOutputs {
   readonly #pieces = new Map<string, Record<LogEntry['stream'], string[]>>()
   readonly #heads = new PhaseHeads()
   #size = 0
 
-  /** Too much came to compare hosts. */
+  /** Whether there is too much output to compare. */
   get isSpent(): boolean {
     return this.#size > mostKept
   }
@@ -35,12 +35,15 @@ class HostOutputs {
     if (this.isSpent) this.#pieces.clear()
   }
 
-  /** Equal output with its hosts, the largest group first; `hostnames` are those of the task, also of hosts that were silent. */
+  /**
+   * Equal output with its hosts, largest group first; `hostnames`: all hosts of the task, including silent
+   * ones.
+   */
   groups(hostnames: readonly string[]): Group[] {
     return groupsOf(hostnames.map((hostname) => [this.#outputOf(hostname), [hostname]]))
   }
 
-  /** Stderr behind stdout: in which order the pieces of both came is chance. */
+  /** Stderr after stdout, because the order of their pieces is random. */
   #outputOf(hostname: string): string {
     const { stdout = [], stderr = [] } = this.#pieces.get(hostname) ?? {}
     const [first, then] = [stdout, stderr].map((pieces) => comparedText(pieces.join('')))
@@ -48,13 +51,13 @@ class HostOutputs {
   }
 }
 
-/** While the task runs its hosts are compared again and again, in milliseconds. */
+/** Milliseconds between comparisons while the task runs. */
 const refreshInterval = 2_000
-/** What is shown of an output, in characters, and of how many. */
+/** Characters shown of an output, and number of outputs. */
 const longestShown = 100_000
 const mostGroups = 200
 
-/** An output; each line of a diff by what it tells. */
+/** An output, with the lines of a diff coloured. */
 function OutputText({
   text,
   search,
@@ -76,7 +79,7 @@ interface EqualOutputProps {
   isDiff: boolean
 }
 
-/** Equal output once, under the hosts that wrote it. */
+/** Groups of equal output, each under its hosts. */
 export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: EqualOutputProps) {
   const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
   const [fault, setFault] = useState('')
@@ -110,7 +113,7 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
       <Fault text={fault} />
       {compared === undefined && fault === '' && <p class="hint">Reading …</p>}
       {compared?.outputs.isSpent === true && (
-        <p class="hint">There is too much output to be compared in a browser: rsm logs --output grouped</p>
+        <p class="hint">Too much output to compare in a browser: use rsm logs --output grouped</p>
       )}
       {compared?.outputs.isSpent === false &&
         found.slice(0, mostGroups).map((group) => (
@@ -133,7 +136,7 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
         ))}
       {found.length > mostGroups && <p class="hint">{`${found.length - mostGroups} more outputs differ`}</p>}
       {compared !== undefined && search !== '' && found.length === 0 && (
-        <p class="hint">No output holds this.</p>
+        <p class="hint">No output contains this.</p>
       )}
     </div>
   )

@@ -19,7 +19,7 @@ interface FetchedFileProps {
   onFault: (fault: string) => void
 }
 
-/** Saves what was fetched from a host; nothing where there is nothing, or for who may not have it. */
+/** Button that saves the file fetched from a host; nothing without a file or the right to it. */
 export function FetchedFile({ task: { taskId, fetch }, result, onFault }: FetchedFileProps) {
   const { hostId, hostname, status } = result
   const [isBusy, setBusy] = useState(false)
@@ -57,15 +57,15 @@ export function FetchedFile({ task: { taskId, fetch }, result, onFault }: Fetche
 interface HostCarriedProps {
   task: TaskSummary
   result: TaskResult
-  /** Of its file so many bytes have passed; undefined where none have. */
+  /** Transferred bytes of its file; undefined before the first. */
   bytes: number | undefined
 }
 
-/** How far the file of a host is, while it is under way. */
+/** Progress of a host's file during the transfer. */
 export function HostCarried({ task: { copy, stdin }, result, bytes }: HostCarriedProps) {
   const total = copy?.file.size ?? stdin?.size
   if (result.status !== 'RUNNING' || bytes === undefined) return null
-  // What follows is the script's own time.
+  // After the upload of stdin, the script itself is running.
   if (stdin !== null && bytes >= stdin.size) return null
   return (
     <span class="carried">

@@ -14,20 +14,21 @@ export interface TaskView {
   /** Whether there is output before `lines`. */
   isLater: boolean
   isCut: boolean
-  /** Of hosts that get or send a file: so many bytes of it have passed. */
+  /** Transferred bytes of each host's file, by host ID. */
   carried: ReadonlyMap<number, number>
 }
 
-/** Output comes faster than anyone reads: what came within this is shown at once, in milliseconds. */
+/** Milliseconds between two redraws, because output arrives faster than anyone reads. */
 const drawInterval = 80
-/** Pieces of output before the end with which it begins: a log may be longer than a browser takes. */
+/** Log entries loaded from the end at first, because a log may exceed what a browser can hold. */
 const firstEntries = 1_500
-/** Before a read that failed is made again, in milliseconds. */
+/** Milliseconds before a failed read is retried. */
 const readPause = 1_000
 
 /**
- * Follows a task to its end (contract §5) and tells `show` how it stands, and `say` why it can't be read at present. A stream tells what changes from its first event
- * on, so the task is read once more behind that: what became of its hosts before, or while there was no stream, is in there.
+ * Follows a task to its end (contract §5); calls `show` with its state, and `say` while it cannot be read.
+ * Reads the task once more after the first event of each stream, because the stream has only changes since
+ * its start.
  */
 export async function followTask(
   taskId: string,

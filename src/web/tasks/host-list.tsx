@@ -9,12 +9,12 @@ import { FetchedFile, HostCarried } from './fetched-file.tsx'
 import { HostPhases } from './host-phases.tsx'
 import { endText, hasGates } from './task-words.ts'
 
-/** Hosts that are listed at first, and by which more are: each is redrawn while the task runs. */
+/** Hosts listed at first, and added on demand: each is redrawn while the task runs. */
 const hostsStep = 200
-/** A shorter list is read, not searched. */
+/** Hosts above which the list has a search. */
 const leastSearched = 12
 
-/** A kind of hosts that people look for; `isBad`: somebody has to look after them. */
+/** A group of hosts to filter by; `isBad`: they need attention. */
 interface Facet {
   readonly name: string
   readonly isBad?: boolean
@@ -26,9 +26,9 @@ type Copying = Pick<TaskSummary, 'copy'>
 interface HostListProps {
   task: TaskSummary
   results: readonly TaskResult[]
-  /** Of hosts that get or send a file: so many bytes of it have passed. */
+  /** Transferred bytes of each host's file, by host ID. */
   carried: ReadonlyMap<number, number>
-  /** The host that is chosen; undefined: all of them. */
+  /** The chosen host; undefined for all. */
   hostId: number | undefined
   onChoose: (hostId: number | undefined) => void
   onFault: (fault: string) => void
@@ -137,7 +137,7 @@ export function HostList({ task, results, carried, hostId, onChoose, onFault }: 
   )
 }
 
-/** Those that did not succeed come first, before them those where not even what undoes it did. */
+/** Sorts hosts that did not succeed first, led by those whose rollback failed. */
 function rank({ status, rollback }: TaskResult): number {
   if (rollback !== null && rollback.status !== 'SUCCESS') return 0
   if (status === 'SUCCESS') return 4
@@ -145,7 +145,7 @@ function rank({ status, rollback }: TaskResult): number {
   return status === 'RUNNING' ? 2 : 1
 }
 
-/** Kinds of hosts that there are, with their numbers; one narrows the list. */
+/** Non-empty groups with their counts, as filters. */
 function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
   const counts = facets.map((facet) => ({ facet, count: results.filter(facet.fits).length }))
   const visible = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
@@ -167,7 +167,7 @@ function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
   )
 }
 
-/** By which hosts of a task are told apart beside their status. */
+/** Groups for a kind of task, in addition to the status. */
 function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollback'>): readonly Facet[] {
   if (hasGates(task)) return gateFacets
   if (task.fetch !== null) return fetchFacets
@@ -175,10 +175,10 @@ function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollbac
   return isDryRun(task) ? dryFacets : copyFacets
 }
 
-/** Facts of a result beside its status and its phases. */
+/** Details of a result besides status and phases. */
 function detailText(task: TaskSummary, result: TaskResult): string {
   const hasPhases = result.verify !== null || result.rollback !== null
-  // Nothing of a file ends with a code that somebody has chosen.
+  // The exit code of a file transfer is not a script's.
   const isGood = !runsScript(task.type) && result.status === 'SUCCESS'
   const how = hasPhases || isGood ? '' : endText(result)
   return [
@@ -190,14 +190,13 @@ function detailText(task: TaskSummary, result: TaskResult): string {
     .join(' · ')
 }
 
-/** What a copy did to a host, or would have; empty where nobody knows, and of other tasks. */
+/** Effect of a copy or dry run on a host; empty if unknown, and for other tasks. */
 function changeText(task: Copying, { changed }: Pick<TaskResult, 'changed'>): string {
   if (task.copy === null || changed === null) return ''
   if (!changed) return 'unchanged'
   return isDryRun(task) ? 'would change' : 'changed'
 }
 
-/** Whether a copy writes nothing. */
 const isDryRun = ({ copy }: Copying): boolean => copy?.check !== undefined
 
 const isFailed = (status: GateStatus | undefined) => status === 'FAILED' || status === 'TIMEOUT'

@@ -8,7 +8,7 @@ const marks: Record<string, string> = { good: '✓', bad: '✗', busy: '…' }
 
 interface PhaseMarkProps {
   state: PhaseState
-  /** Of what is as it should be only the mark is seen, and of what is not little more: the list may have hundreds of them. */
+  /** Shows only a mark if a phase succeeded, and little more if not: a list may have hundreds. */
   isShort: boolean
 }
 
@@ -30,10 +30,10 @@ interface HostPhasesProps extends Pick<PhaseMarkProps, 'isShort'> {
   result: TaskResult
 }
 
-/** What became of script, verify and rollback on a host; nothing where the task has no gates. */
+/** States of script, verify and rollback on a host; nothing for a task without gates. */
 export function HostPhases({ task, result, isShort }: HostPhasesProps) {
   const states = phasesOf(task, result)
-  // Where nothing has begun the status says it all.
+  // Before the start the status is enough.
   if (states.length === 0 || (isShort && result.startedAt === null)) return null
   return (
     <span class={isShort ? 'phases brief' : 'phases'}>
@@ -44,7 +44,7 @@ export function HostPhases({ task, result, isShort }: HostPhasesProps) {
   )
 }
 
-/** The same of one host, with what it said of itself. */
+/** The phases of one host, with its error. */
 export function PhasesOfHost({ task, result }: Omit<HostPhasesProps, 'isShort'>) {
   const { hostname, error } = result
   if (phasesOf(task, result).length === 0) return null

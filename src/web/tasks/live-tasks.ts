@@ -7,7 +7,7 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { pause } from '../../net/backoff.ts'
 import { all, call, errorText, followStream, withQuery } from '../api.ts'
 
-/** What narrows the list; an empty text narrows nothing. */
+/** Filters of the list; empty values match everything. */
 export interface TaskFilter {
   status: string
   createdBy: string
@@ -18,16 +18,16 @@ export interface TaskFilter {
 
 export const noFilter: TaskFilter = { status: '', createdBy: '', host: '', scriptId: '' }
 
-/** Somebody who types is waited for, in milliseconds. */
+/** Debounce of typing, in milliseconds. */
 const typingPause = 250
-/** A narrowed list is asked for again when tasks change, but not more often than this. */
+/** Minimum milliseconds between two reads of a filtered list. */
 const readPause = 1_000
 
 async function hostIdOf(name: string, signal: AbortSignal): Promise<number | undefined> {
   if (name === '') return undefined
   const query = withQuery('api/hosts', { selector: name, size: 2 })
   const { content, totalElements } = await call<Page<Host>>('GET', query, { signal })
-  if (totalElements !== 1) throw new Error(`host: name one, not ${totalElements}`)
+  if (totalElements !== 1) throw new Error(`host: ${totalElements} hosts match, not one`)
   return content[0]?.id
 }
 
@@ -38,7 +38,7 @@ export interface LiveTasks {
   fault: string
 }
 
-/** The newest tasks that pass the filter, `most` of them at most, kept up to date. */
+/** Live list of the newest tasks that match the filter, up to `most`. */
 export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most: number): LiveTasks {
   const [live, setLive] = useState<LiveTasks>({ tasks: undefined, hasMore: false, fault: '' })
   useEffect(() => {
@@ -48,7 +48,7 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
     const change = (next: (now: LiveTasks) => LiveTasks) => {
       if (!signal.aborted) setLive(next)
     }
-    // What was shown is kept over a cut; of a filter that means nothing there is no list.
+    // Keep the list while disconnected; drop it if the filter is invalid.
     const fail = (error: unknown) =>
       change(({ tasks, hasMore }) => ({
         ...(mendable(error) ? { tasks, hasMore } : { tasks: undefined, hasMore: false }),

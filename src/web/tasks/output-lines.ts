@@ -2,9 +2,9 @@ import { LineAssembler } from '../../cli/output/lines.ts'
 import { sanitize } from '../../cli/text/sanitize.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 
-/** What is kept of a task's output: past that the earliest goes, as a browser can't hold all that a script may say. */
+/** Lines kept of a task's output: a browser cannot hold all, so the oldest are dropped. */
 export const mostLines = 5_000
-/** What is shown of a line. */
+/** Characters shown of a line. */
 const longestShown = 4_000
 
 export interface OutputLine {
@@ -12,18 +12,18 @@ export interface OutputLine {
   hostId: number
   hostname: string
   stream: LogEntry['stream']
-  /** Undefined of what the script itself wrote. */
+  /** Undefined for output of the script itself. */
   phase: LogEntry['phase']
   text: string
 }
 
-/** A line, and a piece of output that it is of. */
+/** A line, and a log entry that it is part of. */
 export interface HostLine {
   readonly about: LogEntry
   readonly text: string
 }
 
-/** Puts the pieces of all hosts together into the last lines. */
+/** Assembles log entries of all hosts into lines, and keeps the last. */
 export class OutputLines {
   readonly #open = new HostLines()
   #lines: OutputLine[] = []
@@ -32,17 +32,17 @@ export class OutputLines {
   #beganLater = false
   readonly #isWanted: (text: string) => boolean
 
-  /** `isWanted`: which lines are kept. */
+  /** `isWanted`: filter of lines to keep. */
   constructor(isWanted: (text: string) => boolean = () => true) {
     this.#isWanted = isWanted
   }
 
-  /** Whole lines so far, the last of them; a new list after each change. */
+  /** The last complete lines; a new array after each change. */
   get lines(): readonly OutputLine[] {
     return this.#lines
   }
 
-  /** Whether there was something before those. */
+  /** Whether output precedes them. */
   get isLater(): boolean {
     return this.#beganLater || this.#count > this.#lines.length
   }
@@ -58,7 +58,7 @@ export class OutputLines {
     this.#append(added)
   }
 
-  /** What was left without a line's end, once no more comes. */
+  /** Adds unfinished lines at the end of the output. */
   finish(): void {
     this.#append(this.#open.finish())
   }
@@ -74,11 +74,11 @@ export class OutputLines {
   }
 }
 
-/** Puts the pieces of each host and stream together into lines. The end of a phase ends a line. */
+/** Assembles log entries into lines, for each host and stream. The end of a phase ends a line. */
 export class HostLines {
   readonly #open = new Map<string, { lines: LineAssembler; about: LogEntry }>()
 
-  /** The lines that this piece completes. */
+  /** Returns the lines that this entry completes. */
   push(entry: LogEntry): HostLine[] {
     const key = `${entry.hostId} ${entry.stream}`
     const open = this.#open.get(key)
@@ -88,7 +88,7 @@ export class HostLines {
     return [...previous, ...lines.push(entry.data).map((text) => ({ about: entry, text }))]
   }
 
-  /** What was left without a line's end, once no more comes. */
+  /** Returns unfinished lines at the end of the output. */
   finish(): HostLine[] {
     const rests = [...this.#open.values()].flatMap(restOf)
     this.#open.clear()

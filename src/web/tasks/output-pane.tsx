@@ -2,26 +2,26 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { OutputLine } from './output-lines.ts'
 
-/** Within so many pixels of its end a reader follows it. */
+/** Pixels from the end within which the view follows new output. */
 const atEnd = 40
-/** The column of the hosts is as wide as the longest name, within these, in characters. */
+/** Bounds of the width of the host column, in characters. */
 const [narrowest, widest] = [6, 28]
 
-/** Marks that are drawn in one text: past that they tell no more. */
+/** Marks in one text; more would not help. */
 const mostMarks = 1_000
 
 interface OutputPaneProps {
   lines: readonly OutputLine[]
-  /** What is said instead of lines where there are none. */
+  /** Text shown if there are no lines. */
   empty: string
   isLater: boolean
-  /** Whether all of it is of the host that is chosen. */
+  /** Whether all lines belong to the chosen host. */
   isOne: boolean
   isDiff: boolean
   search: string
 }
 
-/** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
+/** Output lines with their hosts. Follows the end until the user scrolls back. */
 export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: OutputPaneProps) {
   const pane = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
@@ -59,10 +59,10 @@ export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: Out
   )
 }
 
-/** A text in which what was searched for is marked; case does not matter. */
+/** A text with its search matches marked; ignores case. */
 export function Marked({ text, search }: { text: string; search: string }) {
   const wanted = search.toLowerCase()
-  // Where lower case has another length, places would not be the same.
+  // Offsets match only if lower case has the same length.
   const lower = text.toLowerCase()
   if (wanted === '' || lower.length !== text.length) return text
   const parts = []
@@ -75,7 +75,7 @@ export function Marked({ text, search }: { text: string; search: string }) {
   return [...parts, text.slice(from)]
 }
 
-/** The class of a line of a unified diff: what comes, what goes, and where; empty of all other lines. */
+/** CSS class of a line of a unified diff; empty for other lines. */
 export function diffClass(line: string): string {
   if (/^(?:---|\+\+\+) /.test(line)) return 'diff-file'
   if (line.startsWith('@@ ')) return 'diff-place'

@@ -14,7 +14,7 @@ interface TaskActionsProps {
   onFault: (fault: string) => void
 }
 
-/** What a retry has to be given again: values of secret params are not kept after a task's end. */
+/** Input that a retry needs: values of secret params are not kept after a task's end. */
 interface RetryAsked {
   key: string
   secretParams: readonly string[]
@@ -65,7 +65,7 @@ export function TaskActions({ task, results, onFault }: TaskActionsProps) {
       )}
       {(task.status === 'FAILED' || task.status === 'CANCELLED') && (
         <button type="button" onClick={askRetry}>
-          Retry what failed
+          Retry failed hosts
         </button>
       )}
       {isCancelling && task.status === 'RUNNING' && (
@@ -78,7 +78,7 @@ export function TaskActions({ task, results, onFault }: TaskActionsProps) {
           onNo={() => setCancelling(false)}
         >
           <p>
-            {`What runs on ${counted(running.length, 'host')} is ended; ${counted(open.length - running.length, 'host')} will not start.`}
+            {`It is stopped on ${counted(running.length, 'host')}; ${counted(open.length - running.length, 'host')} will not start.`}
           </p>
           <HostNames names={open.map(({ hostname }) => hostname)} />
         </Question>

@@ -24,7 +24,7 @@ const batchesText = (size: BatchSize | null) =>
 
 const timeoutText = (seconds: number) => (seconds === 0 ? 'none' : `${seconds} s on each host`)
 
-/** Its name and version, or that it was typed. */
+/** Name and version of the script, or that it is ad hoc. */
 const scriptText = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) =>
   scriptId === null
     ? `${scriptName === null ? '' : `${scriptName}, `}ad hoc (${type})`
@@ -39,7 +39,7 @@ async function read({ taskId, type, clusterId }: TaskSummary): Promise<Read> {
   const script = runsScript(type)
     ? await call<TaskScript>('GET', `api/tasks/${encodeURIComponent(taskId)}/script`)
     : null
-  // It may have been removed since.
+  // The cluster may have been removed since.
   const cluster =
     clusterId === null
       ? null
@@ -50,7 +50,7 @@ async function read({ taskId, type, clusterId }: TaskSummary): Promise<Read> {
   return { script, cluster }
 }
 
-/** The script of a task, its params, where and how it ran: read when somebody wants to see it. */
+/** Script, params, hosts and options of a task; loaded when opened. */
 export function TaskDetails({ task, results }: { task: TaskSummary; results: readonly TaskResult[] }) {
   const [known, setKnown] = useState<Read | undefined>()
   const [fault, setFault] = useState('')
@@ -61,7 +61,7 @@ export function TaskDetails({ task, results }: { task: TaskSummary; results: rea
       read(task).then(setKnown, (error: unknown) => setFault(errorText(error)))
   }
   const params = Object.entries(known?.script?.params ?? {}).map(([name, value]) => `${name}=${value}`)
-  const secrets = (known?.script?.secretParams ?? []).map((name) => `${name}, which is secret`)
+  const secrets = (known?.script?.secretParams ?? []).map((name) => `${name} (secret)`)
   const texts = [
     ['Script', known?.script?.content],
     ['Verify', known?.script?.verify?.content],

@@ -5,14 +5,13 @@ import { call, send, withQuery } from '../api.ts'
 import { save } from '../parts/browser.ts'
 import { type HostLine, HostLines } from './output-lines.ts'
 
-/** A browser takes no more, in characters; the command line has no such bound. */
+/** Most characters that a browser can save; the command line has no limit. */
 const mostSaved = 256 * 1024 * 1024
-/** Entries of one page. */
 const pageSize = 500
 
 interface LogRange {
   hostId?: number | undefined
-  /** The cursor behind which it begins. */
+  /** Cursor to start after. */
   after?: number
   signal: AbortSignal
 }
@@ -27,7 +26,7 @@ export async function download(
   save(file, [taskId, ...(host === undefined ? [] : [inFileName(host.hostname)])].join('-') + '.txt')
 }
 
-/** The output of all hosts, each line behind the name of its host. */
+/** Output of all hosts, each line prefixed with its host. */
 async function taskOutput(taskId: string, signal: AbortSignal): Promise<Blob> {
   const open = new HostLines()
   const parts: string[] = []
@@ -37,7 +36,7 @@ async function taskOutput(taskId: string, signal: AbortSignal): Promise<Blob> {
     const text = lines.map((line) => `${headOf(line.about)}${sanitize(line.text)}\n`).join('')
     parts.push(text)
     size += text.length
-    if (size > mostSaved) throw new Error(`There is too much output for a browser: rsm logs ${taskId}`)
+    if (size > mostSaved) throw new Error(`Too much output for a browser: use rsm logs ${taskId}`)
   }
   for await (const { entries } of logPages(taskId, { signal }))
     for (const entry of entries) add(open.push(entry))
@@ -50,16 +49,16 @@ function headOf({ hostname, phase }: HostLine['about']): string {
   return `${sanitizeLine(hostname)}${phase === undefined ? '' : ` ${phaseMark(phase)}`}: `
 }
 
-/** The bare output of one host, byte for byte as the server has it. */
+/** Output of one host, byte for byte as stored. */
 async function hostOutput(taskId: string, hostId: number, signal: AbortSignal): Promise<Blob> {
   const path = withQuery(`api/tasks/${encodeURIComponent(taskId)}/logs`, { hostId })
   return (await send('GET', path, { headers: { accept: 'text/plain' }, signal })).blob()
 }
 
-/** A part of a file's name: what a file system may take for more than a name is `_`. */
+/** Part of a file name: replaces special characters with `_`. */
 export const inFileName = (text: string) => text.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 
-/** What a log holds just now, page by page: the entries, and the cursor behind them. */
+/** The current log, page by page: entries, and the cursor after them. */
 export async function* logPages(
   taskId: string,
   { hostId, after = 0, signal }: LogRange,

@@ -12,10 +12,10 @@ import { OutputPane } from './output-pane.tsx'
 import { download, logPages } from './task-log.ts'
 import { hasGates } from './task-words.ts'
 
-/** Whether a line holds what is searched for; case does not matter. */
+/** Whether a line contains the search text; ignores case. */
 const holdsText = (text: string, search: string): boolean => text.toLowerCase().includes(search.toLowerCase())
 
-/** The lines of a whole log, of one host or of all, that hold a text: the last of them, where there are very many. */
+/** Lines of the whole log, of one host or all, that contain a text; only the last if there are too many. */
 async function searchLog(
   taskId: string,
   hostId: number | undefined,
@@ -30,18 +30,18 @@ async function searchLog(
 
 interface TaskOutputProps {
   view: TaskView
-  /** The host whose output is shown; undefined: that of all. */
+  /** The host whose output is shown; undefined for all. */
   host: TaskResult | undefined
 }
 
-/** What is said in place of output. */
+/** Text shown without output. */
 function emptyText({ status, copy, fetch }: TaskView['task']): string {
   if (status === 'RUNNING') return 'Nothing yet …'
-  if (copy !== null) return 'No output. The list of hosts says what the copy did.'
-  return fetch === null ? 'No output' : 'No output. Files are saved from the list of hosts.'
+  if (copy !== null) return 'No output. The list of hosts shows what the copy did.'
+  return fetch === null ? 'No output' : 'No output. Save files from the list of hosts.'
 }
 
-/** The output of a task: as it comes, or equal output folded; searched, and saved. */
+/** Output of a task, live or folded, with search and download. */
 export function TaskOutput({ view, host }: TaskOutputProps) {
   const { task, results, lines, isLater } = view
   const { taskId } = task
@@ -50,14 +50,14 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
   const [phase, setPhase] = useState<Phase | ''>('')
   const isDiff = task.copy?.check === 'DIFF'
   const [isFolded, setFolded] = useState(isDiff && results.length > 1)
-  /** What was found in all of the output, where only its end is held here. */
+  /** Matches in the whole log, if only its end is loaded. */
   const [found, setFound] = useState<readonly OutputLine[] | undefined>()
   const [work, setWork] = useState<{ word: string; controller: AbortController } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => setFound(undefined), [search, hostId])
   useEffect(() => () => work?.controller.abort(), [work])
 
-  /** Something that takes a while, and is given up with the page. */
+  /** Starts a longer operation, which is aborted when the page is left. */
   function begin(word: string, go: (signal: AbortSignal) => Promise<void>): void {
     const controller = new AbortController()
     setWork({ word, controller })
@@ -91,7 +91,7 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
         />
         {search !== '' && !isFolded && (
           <span class="hint" role="status">
-            {`${counted(shown.length, 'line')}${isPart ? ' of the end of the output' : ''}`}
+            {`${counted(shown.length, 'line')}${isPart ? ' in the end of the output' : ''}`}
           </span>
         )}
         {search !== '' && !isFolded && isPart && work === undefined && (
@@ -103,7 +103,7 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
               )
             }
           >
-            Search all of it
+            Search all output
           </button>
         )}
         {hasGates(task) && !isFolded && (
@@ -152,7 +152,7 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
       ) : (
         <OutputPane
           lines={shown}
-          empty={search !== '' ? 'No line holds this' : emptyText(task)}
+          empty={search !== '' ? 'No line contains this' : emptyText(task)}
           isLater={isPart}
           isOne={host !== undefined}
           isDiff={isDiff}

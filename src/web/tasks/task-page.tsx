@@ -20,7 +20,7 @@ const checks = {
   CHANGED: 'dry run: which hosts would change',
   DIFF: 'dry run: how the text would change',
 } as const
-const kinds = { FILE: 'one file', TREE: 'a directory and all that is in it' } as const
+const kinds = { FILE: 'one file', TREE: 'a directory with its content' } as const
 
 type Row = readonly [label: string, value: string | undefined]
 
@@ -51,7 +51,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         <h1>{nameOf(task)}</h1>
         <Badge state={task.status} />
         <span class="hint" role="status">
-          {isCut ? 'The connection is lost; taking it up again …' : countsText(task.counts)}
+          {isCut ? 'Connection lost; reconnecting …' : countsText(task.counts)}
         </span>
         <span class="spring" />
         {allowed('execute') && <TaskActions task={task} results={results} onFault={setFault} />}
@@ -101,7 +101,7 @@ function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
       ['Mode', mode],
       ['Owner', owner],
       ['Group', group],
-      ['Backup', backup === true ? 'keeps what it replaces' : undefined],
+      ['Backup', backup === true ? 'keeps replaced files' : undefined],
       rate,
       carried,
     ]
@@ -117,7 +117,7 @@ function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
   ]
 }
 
-/** Which file a task copies or fetches, and how; nothing of other tasks. */
+/** File and options of a copy or fetch; nothing for other tasks. */
 function FileFacts({ task }: { task: TaskSummary }) {
   const rows = rowsOf(task)
   if (rows.length === 0) return null

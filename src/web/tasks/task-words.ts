@@ -16,13 +16,13 @@ const statusWords: Record<PhaseState['status'], string> = {
   'NOT RUN': 'not run',
 }
 
-/** How one phase of a host stands; ENDED where only its successor is known. */
+/** State of a phase on a host; ENDED if only a later phase is known. */
 export interface PhaseState {
   readonly phase: Phase
   readonly status: ResultStatus | GateStatus | 'ENDED' | 'NOT RUN'
-  /** Null where there is none, or nobody knows it. */
+  /** Null if there is none, or it is unknown. */
   readonly exitCode: number | null
-  /** Tries, of VERIFY only. */
+  /** Attempts, for VERIFY only. */
   readonly attempts?: number
 }
 
@@ -32,9 +32,9 @@ type Result = Pick<TaskResult, 'status' | 'exitCode' | 'phase' | 'verify' | 'rol
 export const hasGates = ({ verify, rollback }: Gates): boolean => verify !== null || rollback !== null
 
 function scriptState({ status, exitCode, phase, verify }: Result): Omit<PhaseState, 'phase'> {
-  // It is verified once it has succeeded.
+  // VERIFY runs only after the script has succeeded.
   if (verify !== null || phase === 'VERIFY') return { status: 'SUCCESS', exitCode: 0 }
-  // That may be for it, or for what verified it.
+  // The rollback may follow a failure of the script or of its verification.
   if (phase === 'ROLLBACK') return { status: 'ENDED', exitCode: null }
   return { status, exitCode }
 }
@@ -51,7 +51,7 @@ function gateState(
   return { status: isOpen ? 'PENDING' : 'NOT RUN', exitCode: null }
 }
 
-/** The phases of a host in their order; none where the task has no gates (contract §15). */
+/** The phases of a host in order; empty without gates (contract §15). */
 export function phasesOf(gates: Gates, result: Result): PhaseState[] {
   if (!hasGates(gates)) return []
   const { verify, rollback } = result
@@ -64,7 +64,7 @@ export function phasesOf(gates: Gates, result: Result): PhaseState[] {
   ]
 }
 
-/** How it ended, where that is neither good nor without a code. */
+/** Exit code of a failed phase; empty for others. */
 function exitText({ status, exitCode }: PhaseState): string {
   return exitCode === null || status === 'SUCCESS' || status === 'TIMEOUT' ? '' : `exit ${exitCode}`
 }
@@ -77,7 +77,7 @@ export function phaseText(state: PhaseState): string {
     .join(', ')
 }
 
-/** `exit 3`, `timed out`: what a list has room for. */
+/** `exit 3`, `timed out`: short form for lists. */
 export const shortPhaseText = (state: PhaseState): string => exitText(state) || statusWords[state.status]
 
 export function nameOf({
@@ -96,7 +96,7 @@ export function countsText(counts: Readonly<Record<string, number>>): string {
     .join(', ')
 }
 
-/** How a host's part ended, beside its status. */
+/** How a host's part ended, besides its status. */
 export function endText({ status, exitCode, signal, error }: TaskResult): string {
   if (error !== null) return error
   if (signal !== null) return `ended by ${signal}`

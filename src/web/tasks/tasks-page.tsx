@@ -8,7 +8,7 @@ import { useScripts } from '../run/scripts.tsx'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
 import { countsText, nameOf } from './task-words.ts'
 
-/** Rows that are shown at first, and by which more are. */
+/** Rows shown at first, and added on demand. */
 const rowsStep = 100
 const statuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED']
 
@@ -16,7 +16,7 @@ export function TasksPage() {
   useTitle('Tasks')
   const [filter, setFilter] = useState(noFilter)
   const [most, setMost] = useState(rowsStep)
-  // Without them the list can't be narrowed to one; what is wrong is said of the list itself.
+  // Without scripts only that filter is missing; the list reports its own errors.
   const scripts = useScripts()
   const { tasks, hasMore, fault } = useTasks(filter, most)
   const narrow = (name: keyof TaskFilter) => (event: { currentTarget: { value: string } }) => {

@@ -1,16 +1,16 @@
 interface Attachment {
-  /** It was away before. */
+  /** Whether it was disconnected before. */
   readonly isBack: boolean
-  /** Characters that are missing. */
+  /** Missing characters. */
   readonly omitted: number
-  /** What is new of those who read along. */
+  /** News about watchers. */
   readonly watchers: string | null
 }
 
-/** All that is to be said of an attachment; nothing of it hides another. */
+/** Complete message about an attachment, so that no part hides another. */
 export function attachedText({ isBack, omitted, watchers }: Attachment): string {
   const sentences: string[] = []
-  if (isBack) sentences.push(omitted > 0 ? 'Attached again' : 'Attached again; nothing was lost')
+  if (isBack) sentences.push(omitted > 0 ? 'Reattached' : 'Reattached; nothing was lost')
   if (omitted > 0) sentences.push(`${omitted} characters of earlier output are no longer kept`)
   if (watchers !== null) sentences.push(watchers)
   return sentences.join('. ')

@@ -1,4 +1,4 @@
-/** The keys of a terminal that a phone's keyboard lacks. */
+/** Terminal keys that phone keyboards lack. */
 export const screenKeys = ['Esc', 'Tab', '←', '↑', '↓', '→'] as const
 export type ScreenKey = (typeof screenKeys)[number]
 
@@ -18,7 +18,7 @@ export function sequenceOf(key: ScreenKey, { isApplication, isCtrl }: KeyModes):
   return `\u001b${isApplication ? 'O' : '['}${cursor}`
 }
 
-/** What a character sends with Ctrl held, as `\u0003` for c; others stay what they are. */
+/** Character with Ctrl held, as `\u0003` for c; unchanged if there is none. */
 export function withCtrl(character: string): string {
   if (character === ' ') return '\0'
   return /^[@-_a-z]$/.test(character) ? String.fromCharCode(character.charCodeAt(0) & 0x1f) : character

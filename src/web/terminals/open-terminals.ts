@@ -7,24 +7,24 @@ export interface Tab {
   readonly key: string
   readonly hostId: number
   readonly hostname: string
-  /** No two tabs have the same. */
+  /** Unique among the tabs. */
   readonly title: string
   /** Undefined until the host has opened it. */
   readonly sessionId: string | undefined
-  /** Reads along with somebody else's. */
+  /** Watches another user's session. */
   readonly isWatching: boolean
 }
 
 interface OpenTerminals {
   readonly tabs: readonly Tab[]
-  /** The key of the tab that is shown. */
+  /** Key of the visible tab. */
   readonly active: string | undefined
 }
 
 const key = 'rsm.terminals'
 const none: OpenTerminals = { tabs: [], active: undefined }
 
-/** The tabs, which a reload of the page keeps: each attaches to its session again. */
+/** Open tabs, kept across reloads: each reattaches to its session. */
 export const openTerminals = createStore<OpenTerminals>(
   session.get() === undefined
     ? none
@@ -35,11 +35,11 @@ openTerminals.subscribe(() => {
   writeStored(sessionStorage, key, { tabs: tabs.filter(({ sessionId }) => sessionId !== undefined), active })
 })
 session.subscribe(() => {
-  // The sessions end with the token that they hang on.
+  // The sessions end with their token.
   if (session.get() === undefined) openTerminals.set(none)
 })
 
-/** `web1`, `web1 (2)`: the first that no tab has. */
+/** `web1`, `web1 (2)`: the first unused title. */
 function titleFor(wanted: string, tabs: readonly Tab[]): string {
   const isTaken = (title: string) => tabs.some((tab) => tab.title === title)
   let title = wanted
@@ -60,7 +60,7 @@ export function openTerminal({ id, hostname }: { id: number; hostname: string })
   add({ hostId: id, hostname, title: hostname, sessionId: undefined, isWatching: false })
 }
 
-/** A session that there is, in the tab that has it or in a new one; `isWatching` to read along with its user. */
+/** Attaches to an existing session, in its tab or a new one; `isWatching`: read only. */
 export function attachTerminal(
   { sessionId, hostId, hostname, user }: Pick<Terminal, 'sessionId' | 'hostId' | 'hostname' | 'user'>,
   isWatching: boolean,
@@ -91,7 +91,7 @@ export function nameTerminal(tabKey: string, sessionId: string): void {
   }))
 }
 
-/** Its neighbour is shown then. */
+/** Closes a tab and shows its neighbour. */
 export function closeTab(tabKey: string): void {
   openTerminals.update(({ tabs, active }) => {
     const at = tabs.findIndex((tab) => tab.key === tabKey)

@@ -10,7 +10,7 @@ const scrollback = 10_000
 const fontFamily =
   'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace'
 
-/** Each colour in the dark theme, and in the light one. */
+/** Each colour in the dark and in the light theme. */
 const colours = {
   background: ['#12151c', '#fbfbfd'],
   foreground: ['#d6dbe6', '#22262e'],
@@ -42,15 +42,15 @@ function theme(): ITheme {
 
 export interface Screen {
   readonly terminal: Terminal
-  /** As many columns and rows as there is room for; not while it is hidden. */
+  /** Fits columns and rows to the available space; no effect while hidden. */
   fit(): void
-  /** Whether what hosts ask of a terminal (its kind, where the cursor is) is answered. */
+  /** Whether to answer queries of hosts, such as terminal type and cursor position. */
   answer(isOn: boolean): void
   copy(): void
   close(): void
 }
 
-/** Questions of a host: device attributes, status reports, modes, settings; and colours, as these OSC numbers. */
+/** Queries of a host: device attributes, status reports, modes, settings; colours by these OSC numbers. */
 const questions = [
   { final: 'c' },
   { prefix: '>', final: 'c' },
@@ -63,10 +63,7 @@ const questions = [
 ]
 const colourQuestions = [4, 10, 11, 12]
 
-/**
- * Output that is shown a second time, as after a reload, asks its questions a second time; an answer then would be typed
- * into the shell.
- */
+/** Ignores queries in replayed output, because the answers would be typed into the shell. */
 function guardQuestions({ parser }: Terminal, isAnswered: () => boolean): void {
   for (const question of questions) parser.registerCsiHandler(question, () => !isAnswered())
   parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => !isAnswered())
@@ -74,7 +71,7 @@ function guardQuestions({ parser }: Terminal, isAnswered: () => boolean): void {
     parser.registerOscHandler(colour, (data) => !isAnswered() && data.includes('?'))
 }
 
-/** A terminal's screen within `element`; `onLeave` is called for the key that leaves it by keyboard. */
+/** Creates a terminal screen in `element`; the key that leaves it calls `onLeave`. */
 export function createScreen(element: HTMLElement, onLeave?: () => void): Screen {
   const terminal = new Terminal({
     allowProposedApi: true,
@@ -94,7 +91,7 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
   const copy = () => copyText(terminal.getSelection())
   terminal.attachCustomKeyEventHandler((event) => {
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true
-    // The browser pastes by itself: it is the one who may read the clipboard.
+    // The browser itself pastes, because a page may not read the clipboard.
     if (event.code === 'KeyV') return false
     if (event.code !== 'KeyC' && event.code !== 'KeyL') return true
     event.preventDefault()
@@ -122,6 +119,6 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
 
 const key = 'rsm.screen-reader'
 
-/** Whether terminals tell screen readers what they show. */
+/** Whether terminals announce their output to screen readers. */
 export const readerMode = createStore(readStored(localStorage, key) === true)
 readerMode.subscribe(() => writeStored(localStorage, key, readerMode.get()))

@@ -13,38 +13,38 @@ import { Attachment, type TerminalAttached, type TerminalSocket } from '../../ne
 import { call, errorText, send } from '../api.ts'
 import { endSession } from '../session.ts'
 
-/** Milliseconds; a server that cannot be reached for longer has ended the session in any case. */
+/** Milliseconds; a server that is unreachable for longer has ended the session anyway. */
 const longestAway = 10 * 60_000
-const tooMuch = 'The connection is away, and there is no room for what you typed: it is dropped.'
+const tooMuch = 'The input buffer is full: what you typed is dropped.'
 
-/** Milliseconds within which the server answers, or the way to it is cut. */
+/** Milliseconds for the health check to answer. */
 const healthPatience = 8_000
 
 const checkInterval = 2_000
-/** Silence after which the way to the server is looked at … */
+/** Milliseconds of silence before a health check … */
 const longestSilence = 20_000
-/** … and the same after something was typed. */
+/** … and the same after input. */
 const longestEcho = 5_000
 
 export type LinkState =
   | { readonly kind: 'opening' | 'open' | 'away' | 'replaced' }
-  /** Forever; `word` says how. */
+  /** Final; `word` is the reason. */
   | { readonly kind: 'ended'; readonly word: string }
 
 interface LinkListener {
   state(state: LinkState): void
-  /** The host has opened it: what to come back to. */
+  /** The host has opened the session; the ID is needed to reattach. */
   named(sessionId: string): void
-  /** `isFresh`: what follows is the whole of what the server holds, not what follows the last that was shown. */
+  /** `isFresh`: all kept output follows, not only what is new. */
   attached(about: TerminalAttached, isFresh: boolean): void
-  /** `shown` is called when the text is on the screen: only then is it acknowledged. */
+  /** Call `shown` when the text is on the screen: only then is it acknowledged. */
   output(data: string, sequence: number, shown: () => void): void
   resized(cols: number, rows: number): void
-  /** `kind` is null where it is no notice of the server's about the session. */
+  /** `kind` is null if the notice is not from the server. */
   notice(message: string, kind: TerminalNotice['kind'] | null): void
 }
 
-/** What a tab holds on to: a session that is to be made, or one that there is. */
+/** Session of a tab: a new one, or an existing one. */
 type LinkTarget =
   | { readonly create: TerminalCreate }
   | { readonly sessionId: string; readonly watch: boolean }
@@ -52,15 +52,15 @@ type LinkTarget =
 export interface TerminalLink {
   input(data: string): void
   resize(cols: number, rows: number): void
-  /** Takes the session back from whoever has attached to it since. */
+  /** Takes the session over from another client. */
   takeBack(): void
-  /** Lets go of it; the server waits for a while for somebody to come back. */
+  /** Disconnects; the server keeps the session open for a while. */
   drop(): void
-  /** Ends the session and what runs in it. */
+  /** Ends the session and its processes. */
   end(): void
 }
 
-/** A session and the sockets that carry it, one after the other. */
+/** A session with its successive sockets. */
 export function createTerminalLink(target: LinkTarget, listener: LinkListener): TerminalLink {
   const isWatching = 'sessionId' in target && target.watch
   const refusals = new Burst()
@@ -68,7 +68,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   let sessionId: string | undefined
   let state: LinkState['kind'] = 'opening'
   let isDropped = false
-  /** What is typed while the session is made. */
+  /** Input typed before the session exists. */
   let early = ''
 
   const pathOf = (id: string) => `api/terminals/${encodeURIComponent(id)}`
@@ -77,7 +77,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     if (!isDropped) listener.state(next)
   }
   const finish = (word: string) => setState({ kind: 'ended', word })
-  /** Said once, however many frames it is said of. */
+  /** Reports once, even if many frames are refused. */
   const refused = (sentence: string) => {
     if (refusals.begins(performance.now(), sentence)) listener.notice(sentence, null)
   }
@@ -117,9 +117,9 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     else if (end.kind === 'lost') finish(await howItEnded(id, end.error))
   }
 
-  /** Why it can't be had any more: what the session's record says, else what the refusal said. */
+  /** Why the session is unavailable: from its record, or else from the refusal. */
   async function howItEnded(id: string, refusal: RsmError): Promise<string> {
-    if (mendable(refusal)) return 'The server could not be reached for too long'
+    if (mendable(refusal)) return 'The server was unreachable for too long'
     if (refusal.code === 'unauthenticated') endSession('Your session has ended. Sign in again.')
     try {
       const record = await call<Terminal>('GET', pathOf(id))
@@ -151,7 +151,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
 
   function remove(): void {
     if (sessionId === undefined || isWatching || state === 'ended') return
-    // One that has ended already, or a server that is away and will end it by itself: both are as well.
+    // Ignore errors: the session has already ended, or an unreachable server will end it.
     send('DELETE', pathOf(sessionId)).catch(() => undefined)
   }
   function drop(): void {
@@ -190,7 +190,7 @@ function endText({
   return exitCode === null ? 'The session has ended' : `The shell has ended with exit code ${exitCode}`
 }
 
-/** One WebSocket of a session (contract §7). A browser tells nobody of one whose path is dead: the server is asked. */
+/** A WebSocket of a session (contract §7). Browsers do not report a dead path, so it polls the server. */
 function openTerminalSocket(path: string, ticket: string, after: number | undefined): TerminalSocket {
   const socket = new WebSocket(addressOf(path, ticket, after), terminalSubprotocol)
   let heardAt = performance.now()
@@ -219,7 +219,7 @@ function openTerminalSocket(path: string, ticket: string, after: number | undefi
     get isOpen() {
       return !isEnded && socket.readyState === WebSocket.OPEN
     },
-    // Nobody can be kept from typing or pasting into a page.
+    // A page cannot prevent typing or pasting, so there is no backpressure.
     bufferedAmount: 0,
     send(frame, sent) {
       socket.send(frame)
@@ -238,7 +238,7 @@ function openTerminalSocket(path: string, ticket: string, after: number | undefi
   }
 }
 
-/** `path` as the server gives it, relative to its base URL; the address bar and the history never see the ticket. */
+/** `path` from the server is relative to its base URL; the ticket never appears in address bar or history. */
 function addressOf(path: string, ticket: string, after: number | undefined): string {
   const url = new URL(path.replace(/^\//, ''), document.baseURI)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -248,7 +248,10 @@ function addressOf(path: string, ticket: string, after: number | undefined): str
   return url.href
 }
 
-/** Whether the server can be reached: a browser tells nobody of a WebSocket whose path is dead. All tabs ask once. */
+/**
+ * Whether the server is reachable, since browsers do not report a dead WebSocket path. All tabs share one
+ * check.
+ */
 function isReachable(): Promise<boolean> {
   return (asking ??= askHealth())
 }

@@ -15,13 +15,13 @@ const names: Partial<Record<ScreenKey, string>> = {
 }
 
 interface ScreenKeysProps {
-  /** Ctrl is held for the next key. */
+  /** Whether Ctrl is held for the next key. */
   isCtrl: boolean
   onCtrl: (isHeld: boolean) => void
   onKey: (key: ScreenKey) => void
 }
 
-/** Keys that a phone lacks. They leave the focus where it is: its keyboard would close. */
+/** Keys that phones lack. They keep the focus, because the phone's keyboard would close. */
 function ScreenKeys({ isCtrl, onCtrl, onKey }: ScreenKeysProps) {
   return (
     <div
@@ -46,11 +46,11 @@ function ScreenKeys({ isCtrl, onCtrl, onKey }: ScreenKeysProps) {
 interface TerminalPaneProps {
   tab: Tab
   isShown: boolean
-  /** The keyboard leaves the screen. */
+  /** Called when the keyboard focus leaves the screen. */
   onLeave: () => void
 }
 
-/** How long a notice that needs no answer stays. */
+/** Milliseconds that a notice stays. */
 const noticeTime = 8_000
 
 export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
@@ -83,10 +83,10 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     const { terminal } = made
     made.fit()
     let noticeTimer: ReturnType<typeof setTimeout> | undefined
-    /** The last output that was there before this page; null once it is on the screen. */
+    /** Last output before this page; null once it is on the screen. */
     let replayedTo: number | null = null
     let wasAway = false
-    /** News of this very attachment, which a word of missing input must not hide. */
+    /** News of this attachment, which a notice about missing input must not hide. */
     let alsoNew = ''
     const watcherNotices = new WatcherNotices()
     const say = (message: string) => {
@@ -110,7 +110,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         setState(next)
         if (next.kind !== 'away') return
         wasAway = true
-        // What was said before is over.
+        // Earlier notices are obsolete.
         setNotice('')
       },
       named: (sessionId) => nameTerminal(tab.key, sessionId),
@@ -118,7 +118,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         if (isFresh) {
           const isNew = 'create' in target
           made.answer(isNew)
-          // Replayed at the size at which it was written, and then brought to this one.
+          // Replay at the recorded size; `replayed` then fits the screen.
           if (!isNew) terminal.resize(about.cols, about.rows)
           if (!isNew) replayedTo = about.last
           if (!isNew && about.last <= about.after) replayed()
@@ -131,7 +131,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           alsoNew = ''
         })
         wasAway = false
-        // While it was away, or on its way, the page may have taken another size.
+        // The page may have been resized while disconnected or opening.
         if (replayedTo === null) terminalLink.resize(terminal.cols, terminal.rows)
       },
       output(data, sequence, shown) {
@@ -147,7 +147,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       },
     })
     terminal.onData((data) => {
-      // Answers of the terminal are longer: they pass, and Ctrl waits for what is typed.
+      // Replies of the terminal are longer: they pass unchanged, and Ctrl stays for the next typed key.
       const isTyped = ctrl.current && data.length === 1
       if (isTyped) holdCtrl(false)
       terminalLink.input(isTyped ? withCtrl(data) : data)
@@ -173,7 +173,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
   }, [tab.key])
 
   useEffect(() => {
-    // Who goes along the tabs by keyboard is not pulled into each.
+    // Keyboard navigation along the tabs must keep its focus.
     if (isShown && document.activeElement?.matches('[role=tab]:focus-visible') !== true)
       screen.current?.terminal.focus()
   }, [isShown])
@@ -229,12 +229,12 @@ function stateText(state: LinkState, { title, isWatching }: Tab, notice: string)
     case 'opening':
       return `Opening ${title} … ${notice}`
     case 'away':
-      return `The connection is lost; attaching again … ${notice || (isWatching ? '' : 'What you type now is kept, and sent then.')}`
+      return `Connection lost; reconnecting … ${notice || (isWatching ? '' : 'Input is kept and sent later.')}`
     case 'replaced':
       return 'This session was opened elsewhere.'
     case 'ended':
       return state.word
     case 'open':
-      return notice !== '' ? notice : isWatching ? `Reading along with ${title}` : ''
+      return notice !== '' ? notice : isWatching ? `Watching ${title}` : ''
   }
 }

@@ -12,7 +12,7 @@ function Title() {
   return null
 }
 
-/** Arrows go round the tabs, as everywhere (WAI-ARIA, tabs pattern). */
+/** Arrow keys cycle through the tabs (WAI-ARIA, tabs pattern). */
 function neighbour(tabs: readonly Tab[], active: string | undefined, key: string): string | undefined {
   const at = tabs.findIndex((tab) => tab.key === active)
   const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[key]

@@ -10,10 +10,10 @@ const textOf = (value: Delivery['data'][string] | undefined) => (typeof value ==
 const isCounts = (value: Delivery['data'][string] | undefined): value is Record<string, number> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `overlap` of a word of the API; a sentence stays as it is. */
+/** Lower-cases a constant of the API; leaves sentences unchanged. */
 const whyText = (why: string) => sanitizeLine(/^[A-Z_]+$/.test(why) ? why.toLowerCase() : why)
 
-/** What an event is about, with a link where the console has a page of it. */
+/** Subject of an event, with a link if the console has a page for it. */
 function About({ data }: Pick<Delivery, 'data'>) {
   const [taskId, script, name, nodes] = [data.taskId, data.script, data.name, data.nodes].map(textOf)
   if (taskId)
@@ -40,7 +40,7 @@ function About({ data }: Pick<Delivery, 'data'>) {
   return <LongName text={textOf(data.hostname) ?? JSON.stringify(data)} />
 }
 
-/** What comes next, or how the last try ended. */
+/** Next attempt, or result of the last one. */
 function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { delivery: Delivery }) {
   const outcome = lastError ?? (lastStatus === null ? '' : `answered ${lastStatus}`)
   return (
@@ -52,13 +52,13 @@ function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { deliv
           <Time at={nextAt} />
         </>
       )}
-      {endedAt === null && nextAt === null && 'waits for its turn'}
+      {endedAt === null && nextAt === null && 'pending'}
       {outcome !== '' && <small class="under">{sanitizeLine(outcome)}</small>}
     </>
   )
 }
 
-/** What was told a webhook and what waits, newest first. */
+/** Past and pending deliveries of a webhook, newest first. */
 export function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   return (
     <table class="rows">

@@ -4,7 +4,7 @@ import { call, errorText } from '../api.ts'
 import { Question } from '../parts/question.tsx'
 import { go } from '../route.ts'
 
-/** What came of something, in words. */
+/** Result of an action, for people. */
 export interface Outcome {
   text: string
   isGood: boolean
@@ -58,14 +58,14 @@ export function WebhookActions({ webhook, onOutcome, onSaved, onEdit }: WebhookA
       </button>
       {asked === 'secret' && (
         <Question
-          title={`Make another secret for ‘${name}’?`}
-          yes="Make another"
+          title={`Generate a new secret for ‘${name}’?`}
+          yes="Generate"
           no="Keep this one"
           isDangerous
           onNo={() => setAsked(undefined)}
           onYes={() => change({ secret: null })}
         >
-          <p>The old one is no longer used, from the next attempt on.</p>
+          <p>The next delivery attempt uses the new secret.</p>
         </Question>
       )}
       {asked === 'delete' && (
@@ -77,7 +77,7 @@ export function WebhookActions({ webhook, onOutcome, onSaved, onEdit }: WebhookA
           onNo={() => setAsked(undefined)}
           onYes={() => act(call('DELETE', path), () => go('webhooks'))}
         >
-          <p>Its pending deliveries are removed, too.</p>
+          <p>Its pending deliveries are removed too.</p>
         </Question>
       )}
     </>

@@ -10,10 +10,10 @@ import {
 
 type Field = (name: string) => string
 
-/** The name of an event's box in the form. */
+/** Name of an event's checkbox in the form. */
 export const eventField = (event: WebhookEvent): string => `event ${event}`
 
-/** The body of `POST /api/webhooks` for the fields of the form. Errors: `invalid` where no event is chosen. */
+/** Body of `POST /api/webhooks` from the form. Errors: `invalid` without events. */
 export function webhookOf(field: Field): WebhookCreate & { format: WebhookFormat } {
   const events = webhookEvents.filter((event) => field(eventField(event)) !== '')
   if (events.length === 0) throw invalid([{ field: 'events', message: 'choose at least one' }])
@@ -35,7 +35,7 @@ const filtersOf = (field: Field): Pick<WebhookCreate, WebhookFilter> =>
     webhookFilters.map((filter) => [filter, field(filter).trim()]).filter(([, name]) => name !== ''),
   )
 
-/** The body of PATCH: all that the form says, where an empty filter takes it away and an empty secret keeps it. */
+/** Body of PATCH: empty filters are removed, an empty secret is kept. */
 export const webhookPatchOf = (field: Field): WebhookPatch => ({
   selector: null,
   schedule: null,

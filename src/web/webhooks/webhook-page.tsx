@@ -19,9 +19,9 @@ type Status = (typeof choices)[number]
 
 interface View {
   webhook: Webhook
-  /** The newest of the status that is looked at. */
+  /** Newest deliveries with the selected status. */
   deliveries: readonly Delivery[]
-  /** How many there are of each status. */
+  /** Number of deliveries by status. */
   counts: Record<Status, number>
 }
 
@@ -86,7 +86,7 @@ export function WebhookPage({ id }: { id: string }) {
         />
       </div>
       {deliveries.length === 0 ? (
-        <p class="empty">{status === '' ? 'No deliveries yet.' : 'There are none.'}</p>
+        <p class="empty">{status === '' ? 'No deliveries yet.' : 'No deliveries with this status.'}</p>
       ) : (
         <Deliveries deliveries={deliveries} />
       )}
@@ -130,7 +130,7 @@ function WebhookFacts({
         ['Script', script && <LongName text={script} />],
         ['Created by', createdBy && <LongName text={createdBy} />],
         ['Format', formatTexts[format]],
-        ['Made by', owner],
+        ['Owner', owner],
         ['Created', <Time at={createdAt} />],
       ]}
     />
@@ -155,7 +155,7 @@ export function NewWebhookPage() {
   )
 }
 
-/** The secret that signs what is sent, which the server shows once. Only the button closes it. */
+/** Shows the signing secret, which the server returns only once. Only its button closes it. */
 function SecretDialog({ name, secret, onDone }: { name: string; secret: string; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const field = useRef<HTMLInputElement>(null)
@@ -191,7 +191,7 @@ function SecretDialog({ name, secret, onDone }: { name: string; secret: string; 
           </span>
           <span class="spring" />
           <button type="submit" class="primary">
-            I have kept it
+            I have saved it
           </button>
         </div>
       </form>

@@ -46,7 +46,7 @@ browserTest(
     t.true((numbersOf(await screenOf(page)).at(-1) ?? 0) - began < lines / 2, 'nothing came meanwhile')
     link.cut()
     link.thaw()
-    await page.getByText('Attached again; nothing was lost').waitFor()
+    await page.getByText('Reattached; nothing was lost').waitFor()
     await picture(page, 'attached-again')
     await screenHolds(page, 'all said')
 

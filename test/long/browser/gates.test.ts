@@ -46,12 +46,12 @@ browserTest.serial(
     await page.getByText('Verify and roll back').click()
     await gate('Verify').getByRole('button', { name: 'A command' }).click()
     await page
-      .getByLabel('Command that verifies')
+      .getByLabel('Verify command')
       .fill('echo "asked in $RSM_PHASE"; [ "$RSM_HOST" = web1 ] || exit 3')
-    await page.getByLabel('Tries after the first').fill('1')
+    await page.getByLabel('Retries').fill('1')
     await page.getByLabel('Seconds between tries').fill('0')
     await gate('Roll back').getByRole('button', { name: 'A stored script' }).click()
-    await page.getByLabel('Script that rolls back').selectOption({ label: 'undo' })
+    await page.getByLabel('Rollback script').selectOption({ label: 'undo' })
     await page.getByLabel('PORT').fill('9000')
     t.deepEqual(await faultsOfLook(page), [])
     await picture(page, 'run-gates')
@@ -63,7 +63,7 @@ browserTest.serial(
     t.regex((await told('verify')) ?? '', /\(BASH\), again up to 1 time, every 0 s; 300 s each$/)
     t.is(await told('rollback'), 'undo (BASH); 7 s')
     t.is(await told('PORT'), '9000')
-    await plan.getByText('What verifies').click()
+    await plan.getByText('Verify script').click()
     await plan.getByText('asked in $RSM_PHASE').last().waitFor()
     await picture(page, 'run-gates-plan')
     await page.keyboard.press('Escape')
@@ -166,7 +166,7 @@ browserTest.serial('what is wrong with a form is said at its field, which is ope
   const run = page.getByRole('button', { name: /^Run/ })
   await page.getByLabel('Command').fill('true')
   await run.click()
-  await at('target').getByRole('alert').getByText('Choose hosts, or write a selector.').waitFor()
+  await at('target').getByRole('alert').getByText('Choose hosts or enter a selector.').waitFor()
   await page.getByLabel('Selector').fill('web1')
   t.is(await page.getByRole('alert').count(), 0, 'what is being corrected is not blamed any more')
 
@@ -178,7 +178,7 @@ browserTest.serial('what is wrong with a form is said at its field, which is ope
   await until('the focus is on what is missing', async () =>
     page.evaluate<boolean>('document.activeElement.name === "verify.script.content"'),
   )
-  await page.getByLabel('Command that verifies').fill('  ')
+  await page.getByLabel('Verify command').fill('  ')
   await options.click()
   await page.getByLabel('Run as').fill('Not A User')
   await page.getByLabel('Parameters').fill('PATH=/tmp')
@@ -197,8 +197,8 @@ browserTest.serial('what is wrong with a form is said at its field, which is ope
 
   await page.getByLabel('Run as').fill('')
   await page.getByLabel('Parameters').fill('')
-  await page.getByLabel('Command that verifies').fill('true')
-  await page.getByLabel('Tries after the first').fill('1001')
+  await page.getByLabel('Verify command').fill('true')
+  await page.getByLabel('Retries').fill('1001')
   await run.click()
   await until('the focus is on what is too much', async () =>
     page.evaluate<boolean>('document.activeElement.name === "verify.retries"'),

@@ -142,7 +142,7 @@ browserTest.serial(
     await page.getByRole('button', { name: 'All 1', exact: true }).waitFor()
     await page.getByRole('button', { name: 'offline 1', exact: true }).waitFor()
     await page.getByRole('button', { name: 'online 0', exact: true }).waitFor()
-    t.is(await page.locator('.who').getAttribute('title'), 'Signed in as admin, whose role is ADMIN')
+    t.is(await page.locator('.who').getAttribute('title'), 'Signed in as admin (ADMIN)')
 
     await page.goto(`${server.url}/#/tasks/${taskId}`)
     await page.locator('.output .text').first().waitFor()

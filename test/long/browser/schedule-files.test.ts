@@ -49,7 +49,7 @@ browserTest.serial(
     await create.click()
     await at('copy.mode').getByRole('alert').getByText('octal').waitFor()
     await page.getByLabel('Mode').fill('0640')
-    await page.getByLabel('Keep the file that is replaced').check()
+    await page.getByLabel('Keep the replaced file').check()
     t.is(await page.getByLabel('Secret').count(), 0, 'a secret file would go with the first task')
     for (const [kind, width] of [
       ['desk', 1280],
@@ -70,7 +70,7 @@ browserTest.serial(
       .getByText(/^9 B, SHA-256 [0-9a-f]{12}…$/)
       .waitFor()
     await page.getByText('What it would run now, where and how').click()
-    await page.getByText(`copy a file to ${target}, mode 0640, keep what is replaced`).waitFor()
+    await page.getByText(`copy a file to ${target}, mode 0640, keep replaced files`).waitFor()
     await picture(page, 'schedule-copy')
     t.deepEqual(await faultsOfLook(page), [])
     await page.getByRole('button', { name: 'Run now' }).click()
@@ -83,7 +83,7 @@ browserTest.serial(
     const save = page.getByRole('button', { name: 'Save', exact: true })
     await edit.click()
     t.is(await page.getByLabel('Path on the hosts').inputValue(), target)
-    t.true(await page.getByLabel('Keep the file that is replaced').isChecked())
+    t.true(await page.getByLabel('Keep the replaced file').isChecked())
     await at('copy.fileId').getByText('9 B, SHA-256').waitFor()
     // To look at another kind of work and come back loses nothing.
     await page.getByRole('button', { name: 'A command' }).click()
@@ -157,8 +157,8 @@ browserTest.serial(
     await page.getByText('Options').click()
     await at('stdin.fileId').getByText('4 B, SHA-256').waitFor()
     t.is(await page.getByLabel('Secret params').inputValue(), 'TOKEN, KEY')
-    t.is(await page.getByLabel('Bytes a second').inputValue(), '1M')
-    t.is(await page.getByLabel('Failures that').inputValue(), '10%')
+    t.is(await page.getByLabel('Bytes per second').inputValue(), '1M')
+    t.is(await page.getByLabel('Allowed failures').inputValue(), '10%')
     t.is(await page.getByLabel('Hosts at once').inputValue(), '5')
     t.deepEqual(await patchOf(), [], 'nothing has changed, and nothing is sent')
 
@@ -180,7 +180,7 @@ browserTest.serial(
     await edit.click()
     await page.getByText('Options').click()
     await page.getByLabel('Remove this file').check()
-    await page.getByLabel('Bytes a second').fill('')
+    await page.getByLabel('Bytes per second').fill('')
     t.deepEqual(await patchOf(), [{ stdin: null, limitRate: null }])
     await page.locator('.facts').getByText('Stdin').waitFor({ state: 'detached' })
     t.deepEqual(complaints, [])

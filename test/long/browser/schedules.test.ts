@@ -43,10 +43,10 @@ browserTest.serial(
     for (const slot of await slots()) t.regex(slot, /^\d{4}-\d\d-\d\d 03:30:00-0[45]:00$/)
     t.regex((await next.locator('tbody td').nth(1).textContent()) ?? '', /0[89]:30:00\+0[12]:00$/)
 
-    await page.getByRole('button', { name: 'Again and again' }).click()
+    await page.getByRole('button', { name: 'By interval' }).click()
     await page.getByLabel('Every').fill('often')
-    await next.getByText('write 90s, 5m or 2h').waitFor()
-    await page.getByRole('button', { name: 'By a calendar' }).click()
+    await next.getByText('use 90s, 5m or 2h').waitFor()
+    await page.getByRole('button', { name: 'By calendar' }).click()
     await page.getByLabel('Cron').fill('0 3 30 2 *')
     await next.getByText('never comes').waitFor()
 
@@ -130,7 +130,7 @@ browserTest.serial(
     await edit.click()
     t.is(await page.getByLabel('BUCKET').inputValue(), 'one')
     t.is(await page.getByLabel('Every').inputValue(), '1d')
-    t.is(await page.getByLabel('Tries after the first').inputValue(), '2')
+    t.is(await page.getByLabel('Retries').inputValue(), '2')
     await page.getByText('Text, version 1').click()
     await page.setViewportSize({ width: 400, height: 860 })
     await picture(page, 'schedule-edit-phone')
@@ -149,10 +149,7 @@ browserTest.serial(
     await page.getByLabel('At', { exact: true }).fill('2031-07-01T03:30')
     await page.getByRole('button', { name: 'A command' }).first().click()
     await page.getByLabel('Command', { exact: true }).fill('echo "now" typed')
-    await page
-      .getByRole('group', { name: 'What is to verify' })
-      .getByRole('button', { name: 'Nothing' })
-      .click()
+    await page.getByRole('group', { name: 'Verify with' }).getByRole('button', { name: 'Nothing' }).click()
     await save.click()
     await page.getByRole('heading', { name: 'all backups', exact: true }).waitFor()
     t.like(await of(id), {

@@ -110,7 +110,7 @@ browserTest.serial('A15 the page of a task shows what ran, with which params, wh
   const text = (await about.textContent()) ?? ''
   for (const part of [
     'deploy, version 1 (BASH)',
-    'PASSWORD, which is secret',
+    'PASSWORD (secret)',
     'batch by batch, batches of 1, then 50%',
     '77 s on each host',
     'deployer',
@@ -140,10 +140,10 @@ browserTest.serial(
     const search = page.getByLabel('Search output')
     await search.fill('line 5999 OF')
     await page.locator('.output mark', { hasText: 'line 5999 of' }).waitFor()
-    await page.getByText('1 line of the end of the output').waitFor()
+    await page.getByText('1 line in the end of the output').waitFor()
     await search.fill('line 17 ')
-    await page.getByText('No line holds this').waitFor()
-    await page.getByRole('button', { name: 'Search all of it' }).click()
+    await page.getByText('No line contains this').waitFor()
+    await page.getByRole('button', { name: 'Search all output' }).click()
     await page.locator('.output .text', { hasText: 'line 17 of 6000' }).waitFor()
     t.is(await page.locator('.output .text').count(), 1)
     await search.fill('')

@@ -191,20 +191,20 @@ browserTest.serial(
     const cut = async () => {
       isAway = true
       await sockets[0]?.close({ code: 1013 })
-      await page.getByText('The connection is lost').waitFor()
+      await page.getByText('Connection lost').waitFor()
     }
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     await cut()
-    await page.getByText('is kept, and sent then').waitFor()
+    await page.getByText('is kept and sent later').waitFor()
     await say(page, 'echo "typed aw""ay"')
     isAway = false
-    await page.getByText('Attached again; nothing was lost').waitFor()
+    await page.getByText('Reattached; nothing was lost').waitFor()
     await screenHolds(page, '\ntyped away')
 
     await cut()
     await page.keyboard.insertText('x'.repeat(1_100_000))
-    await page.getByText('there is no room for what you typed').waitFor()
+    await page.getByText('the input buffer is full').waitFor()
     watchers.push('ann')
     isAway = false
     await page.getByText('are missing; look at the line before you go on. ann reads along').waitFor()
