@@ -56,7 +56,6 @@ export interface AppendLogOptions<T> {
   readonly synced?: (seconds: number, batch: readonly Appended<T>[]) => void
   /** Called before all pending appends are refused: data that is not durable by now is lost. */
   readonly refused?: (fault: LogFault, error: unknown) => void
-  /** Called when a full disk has room again. */
   readonly resumed?: () => void
   readonly disk?: Disk | undefined
 }
@@ -104,7 +103,6 @@ export class AppendLog<T = undefined> {
     return this.#size
   }
 
-  /** Appends waiting to be written. */
   get queueLength(): number {
     return this.#waiting.length
   }
@@ -148,12 +146,10 @@ export class AppendLog<T = undefined> {
     await handle.close()
   }
 
-  /** Refuses all appends from now on. */
   fail(error: unknown): void {
     this.#refuse('failed', error, [])
   }
 
-  /** Resolves when all appends have settled. */
   async idle(): Promise<void> {
     while (this.#running !== null || this.#syncing !== null) await (this.#running ?? this.#syncing)
   }

@@ -13,10 +13,7 @@ const unsyncedBytes = 16 * 1024 * 1024
 const spare: Buffer[] = []
 const mostSpare = 8
 
-/**
- * Writes to an open file from an offset on. Fills the next batches during a write; copies the pieces it is
- * given.
- */
+/** Writes to an open file from an offset on; copies its input, and collects batches during a write. */
 export class Appender {
   readonly #fd: number
   #batch: Buffer | null = null

@@ -5,10 +5,7 @@ import { readBoundedFile, whyUnreadable } from './named-files.ts'
 export const blocksOf = (text: string): string[] =>
   text.split(/^(?=\uFEFF?-----BEGIN (?:(?:TRUSTED|X509) )?CERTIFICATE-----)/m)
 
-/**
- * The valid certificates of a text, one PEM block each, and its faults. TLS silently stops at a damaged
- * block.
- */
+/** Valid certificates of a text, one PEM block each, and faults. TLS silently stops at a fault. */
 export function certificatesIn(text: string): { sound: string[]; faults: string[] } {
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   const [sound, faults]: [string[], string[]] = [[], []]
@@ -32,10 +29,7 @@ export function certificatesIn(text: string): { sound: string[]; faults: string[
   return { sound, faults }
 }
 
-/**
- * Certificates of a file, as PEM. Damaged ones are reported to `warn`; without it they are errors. Errors:
- * `usage`.
- */
+/** Certificates of a PEM file. `warn` receives faults; without it they are errors. Errors: `usage`. */
 export function readCertificates(path: string, warn?: (text: string) => void): string[] {
   const failed = (why: string) => new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)
   let found: ReturnType<typeof certificatesIn>

@@ -3,7 +3,6 @@ import { crc32 } from 'node:zlib'
 const beginText = ',"check":"'
 const begin = Buffer.from(beginText)
 const digits = 8
-/** Length of the result of `checkField`. */
 export const checkFieldBytes = begin.length + digits + 2
 const quote = 0x22
 const closingBrace = 0x7d

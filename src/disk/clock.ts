@@ -17,7 +17,6 @@ export function isoTime(milliseconds: number): string {
 export interface Repeated {
   /** Runs the work now; joins a run in flight. */
   now(): Promise<void>
-  /** Resolves once the run in flight has ended. */
   stop(): Promise<void>
 }
 

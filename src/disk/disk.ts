@@ -31,7 +31,6 @@ export interface Room {
   available: number
 }
 
-/** Writes all of `data`, even if the disk writes short. */
 export async function writeWhole(
   descriptor: number,
   data: Uint8Array,

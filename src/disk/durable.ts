@@ -10,10 +10,7 @@ export const temporarySuffix = '.tmp'
 /** Milliseconds; a younger temporary file may belong to another machine on a shared disk. */
 const staleAfter = 10 * 60_000
 
-/**
- * A unique name beside `path`, because two writers must not share one (as in steno; reliability "Facts that
- * bite").
- */
+/** A unique name, because writers must not share one (as in steno; reliability "Facts that bite"). */
 export function temporaryName(path: string): string {
   return `${path}.${process.pid}-${randomBytes(6).toString('hex')}${temporarySuffix}`
 }
@@ -57,7 +54,6 @@ export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
-/** Whether a store refused a write because the disk is full. */
 export function isRefusedByFullDisk(error: unknown): boolean {
   return error instanceof Error && isDiskFull(error.cause)
 }

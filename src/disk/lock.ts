@@ -73,10 +73,7 @@ async function flock(descriptor: number): Promise<boolean> {
   )
 }
 
-/**
- * Ignores a full disk, which must not prevent reading: the lock works, but the error of a second process
- * lacks the pid.
- */
+/** Ignores a full disk, which must not prevent reading; a second process then sees no pid. */
 async function writeHolder(handle: FileHandle): Promise<void> {
   const holder: Holder = { pid: process.pid, since: new Date().toISOString() }
   try {

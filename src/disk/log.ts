@@ -5,7 +5,6 @@ import { logLineForPeople } from '../core/text/log-line.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
-/** A log whose level can change at run time. */
 export interface LeveledLog extends Log {
   levelNow(): LogLevel
   setLevel(level: LogLevel): void

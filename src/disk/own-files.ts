@@ -48,10 +48,7 @@ export interface OwnPackage {
   readonly oclif: { readonly topics: Record<string, { readonly description: string } | undefined> }
 }
 
-/**
- * The single executable; undefined when Node runs a script. Uses /proc, because its original path may be
- * another release's by now.
- */
+/** The single executable, by /proc as its path may be another release's by now; else undefined. */
 export function ownExecutable(): string | undefined {
   return isSingleFile ? '/proc/self/exe' : undefined
 }

@@ -11,7 +11,6 @@ const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
  */
 export const ownReleaseKey = (): string | null => ownPackage().releaseKey ?? null
 
-/** Whether the release is signed with this public key. */
 export function isReleaseSigned(key: string, release: ReleaseSignature): boolean {
   const der = Buffer.concat([spkiHead, Buffer.from(key, 'base64')])
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' })

@@ -13,7 +13,6 @@ export interface UpgradeRecord {
   readonly inode: number
   /** Command that starts the server; null without systemd. */
   readonly start: string | null
-  /** Process of the upgrade. */
   readonly pid: number
   /** ISO 8601. */
   readonly startedAt: string

@@ -15,7 +15,6 @@ import { RsmError } from '../core/errors.ts'
 import { modeBits } from '../disk/files/attributes.ts'
 import { makeDirectory } from '../disk/named-files.ts'
 
-/** A change that an installation needs on this host. */
 export interface Change {
   /** For people: `write /etc/rsm/agent.env`. */
   readonly what: string

@@ -10,7 +10,6 @@ export interface InstallRequest {
   readonly service: Service
   /** By environment variable; missing ones keep the value of the last installation. */
   readonly settings: Settings
-  /** Enrollment token of a new agent. */
   readonly token: string | undefined
   readonly program: Program
   readonly systemd: Systemd | null
@@ -22,11 +21,9 @@ export interface InstallRequest {
 
 export interface Plan {
   readonly changes: readonly Change[]
-  /** All settings in effect. */
   readonly settings: Settings
   /** sh command that runs the service without systemd. */
   readonly line: string
-  /** Immediately rewrites the settings file. */
   writeSettings(settings: Settings): void
 }
 

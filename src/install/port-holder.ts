@@ -28,7 +28,6 @@ export interface Process {
   readonly parent: number
   /** Paths of its open files; a deleted one ends in ` (deleted)`. */
   readonly files: readonly string[]
-  /** Path of its executable, and its arguments. */
   readonly exe: string
   readonly argv: readonly string[]
 }

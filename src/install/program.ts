@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path'
 import { isSingleFile, ownPath } from '../disk/own-files.ts'
 import type { Service } from './service.ts'
 
-/** The program that a service runs. */
 export interface Program {
   /** Words before the command: an executable, or Node and rsm's script. */
   readonly command: readonly string[]

@@ -9,7 +9,6 @@ import { packagedProgram } from './program.ts'
 import { dataDirOf, readEnvFile, type Service, systemService } from './service.ts'
 import type { Systemd } from './systemd.ts'
 
-/** Files and unit to remove in an uninstallation. */
 export interface Found {
   /** Files and directories to remove, in order. */
   readonly paths: readonly string[]
@@ -107,10 +106,7 @@ function remove(path: string): void {
   }
 }
 
-/**
- * Removes the lock last, so that no process starts on partial data. Keeps the directory, which may be a mount
- * point.
- */
+/** Removes the lock last, so that no process starts on partial data; keeps a possible mount point. */
 function empty(dataDir: string): void {
   for (const name of readdirSync(dataDir)) if (name !== 'lock') remove(join(dataDir, name))
   remove(join(dataDir, 'lock'))

@@ -13,10 +13,8 @@ export interface Service {
   readonly name: ServiceName
   /** Service of the current user, without root. */
   readonly isUsers: boolean
-  /** `rsm-agent`. */
   readonly unit: string
   readonly unitFile: string
-  /** The unit file of a package. */
   readonly packagedUnitFile: string
   /** Additions of this host to the unit, from a package or not. */
   readonly dropInFile: string
@@ -25,7 +23,6 @@ export interface Service {
   /** An enrollment token, until it is used. */
   readonly tokenFile: string
   readonly dataDir: string
-  /** Setting that changes the data directory. */
   readonly dataVariable: string
   /** Where the executable is installed, if it is somewhere else. */
   readonly prefix: string
@@ -70,7 +67,6 @@ export function userService(name: ServiceName, base: (kind: 'CONFIG' | 'STATE') 
   }
 }
 
-/** Where systemd looks for a unit, in a directory of units. */
 const unitFiles = (unit: string, directory: string, packaged: string) => {
   const unitFile = join(directory, `${unit}.service`)
   return {

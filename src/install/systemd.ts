@@ -24,12 +24,10 @@ const systemOnly = new Set([
 
 const run = promisify(execFile)
 
-/** The service manager of this host or of the user. */
 export interface Systemd {
   readonly version: number
   /** Runs `systemctl WORDS…`; resolves to its output. Errors: `unavailable` with its own message. */
   ctl(...words: string[]): Promise<string>
-  /** The newest log lines of a unit. */
   log(unit: string, lines: number): Promise<string>
 }
 

@@ -23,7 +23,6 @@ export type TerminalEnd =
   | { readonly kind: 'left'; readonly isReported: boolean }
   | { readonly kind: 'lost'; readonly error: RsmError; readonly isReplaced?: boolean }
 
-/** One WebSocket of a session. */
 export interface TerminalSocket {
   readonly isOpen: boolean
   /** Bytes not yet sent. */
@@ -39,15 +38,11 @@ export interface TerminalSocket {
   }): void
 }
 
-/**
- * Opens a socket that continues after the last received output. Errors: why the session cannot be attached;
- * any, after an abort.
- */
+/** Continues after output `after`. Errors: why the session cannot be attached; any, after an abort. */
 export type OpenTerminalSocket = (after: number | undefined, signal: AbortSignal) => Promise<TerminalSocket>
 
 export interface AttachmentOptions {
   readonly sessionId: string
-  /** Read only. */
   readonly watch: boolean
   readonly open: OpenTerminalSocket
   readonly attached: (attached: TerminalAttached, again: boolean) => void
@@ -113,7 +108,6 @@ export class Attachment {
   #known: Size | undefined
   #wasAttached = false
   #isAttached = false
-  /** Sink of the current socket. */
   #sink: InputSink | undefined
 
   constructor(options: AttachmentOptions) {
@@ -207,7 +201,6 @@ export class Attachment {
     }
   }
 
-  /** Handles one connection until it closes. */
   #converse(socket: TerminalSocket): Promise<TerminalEnd | Cut> {
     this.#socket = socket
     /** Error of the server before the attach. */

@@ -2,10 +2,7 @@
 interface Pace {
   readonly first: number
   readonly longest: number
-  /**
-   * Largest fraction of a delay that is taken off at random, so that a fleet does not reconnect in step;
-   * default 0.
-   */
+  /** Largest random cut of a delay, as a fraction, so that a fleet does not reconnect in step; default 0. */
   readonly jitter?: number
   readonly random?: () => number
 }

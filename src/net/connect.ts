@@ -12,7 +12,6 @@ export const connectTimeout = 10_000
 /** Milliseconds for a server to show its certificate. */
 const certificatePatience = 5_000
 
-/** Address of a server and trust in its certificate. */
 export interface Endpoint {
   readonly url: string
   /** PEM file of certificates trusted in addition to the system's. */
@@ -21,7 +20,6 @@ export interface Endpoint {
   readonly tlsFingerprint?: string | undefined
 }
 
-/** How to reach a server, for requests and WebSockets. */
 export interface Connection {
   /** URL of the server, as `normalUrl` returns it; its path is a prefix of every request path. */
   readonly url: string
@@ -158,7 +156,6 @@ export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<n
   })
 }
 
-/** Reason of an error, for use in a sentence. */
 export const reasonOf = (error: unknown): string =>
   error instanceof ProxyError ? error.message : rootOf(error).message
 

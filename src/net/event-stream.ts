@@ -17,10 +17,7 @@ export interface ServerEvent {
 
 export interface FollowOptions {
   readonly signal?: AbortSignal
-  /**
-   * Called when the connection is lost and will be resumed; `again` if nothing new has arrived since the last
-   * call.
-   */
+  /** The connection is lost and will be resumed; `again` if nothing has arrived since the last call. */
   readonly onCut?: (error: RsmError, again: boolean) => void
   /** Milliseconds for which a lost connection is resumed (contract §9: 5 minutes). */
   readonly retryFor?: number

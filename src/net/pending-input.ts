@@ -9,13 +9,12 @@ const fullAt = 256 * 1024
 const mostKept = 1024 * 1024
 /** Milliseconds without input that separate a key press from the rest of a paste. */
 const pauseBeforeKey = 500
-/** Ctrl-C and Ctrl-\: always sent, because they end what part of a paste has started. */
+/** Ctrl-C and Ctrl-\: not dropped with the rest of a paste, because they end what it has started. */
 const interrupts: ReadonlySet<string> = new Set(['\x03', '\x1c'])
 
 /** `full`: accepted, but wait for `drained`; `refused`: no room; `dropped`: follows missing input. */
 export type Taken = 'taken' | 'full' | 'refused' | 'dropped'
 
-/** Connection that accepts input. */
 export interface InputSink {
   readonly bufferedAmount: number
   /** `place` is undefined for a server that does not count input. */
@@ -23,7 +22,6 @@ export interface InputSink {
 }
 
 export interface PendingInputOptions {
-  /** There is room again. */
   readonly drained: () => void
   /** Input is missing; `sentence` is for people. */
   readonly lost: (sentence: string) => void
@@ -46,7 +44,6 @@ export class PendingInput {
   /** Kept input, from position `#from`. */
   #text = ''
   #from = 0
-  /** Position up to which input was sent. */
   #sent = 0
   /** The host's count when this run began; undefined for a server that does not count. */
   #before: TypedCount | undefined

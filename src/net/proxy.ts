@@ -95,7 +95,6 @@ export function proxyFor(url: URL, environment?: Environment, warn?: Warn): URL 
   return proxy && proxyUrl(...proxy)
 }
 
-/** Environment variables that select proxies. */
 export function proxyVariables(environment: Environment = process.env): Record<string, string> {
   const named = Object.entries(environment).filter(([name]) => /^(https?|all|no)_proxy$/i.test(name))
   return Object.fromEntries(named.map(([name, value]) => [name, value ?? '']))

@@ -11,10 +11,7 @@ const checks = 9
 /** Smallest and first size of a request, in bytes. */
 const smallestPart = 64 * 1024
 const firstPart = 512 * 1024
-/**
- * Milliseconds: after a quicker request the next one grows to fill that time; after one slower than
- * `slowRequest` it shrinks.
- */
+/** Milliseconds: a quicker request lets the next one grow; one over `slowRequest` shrinks it. */
 const quickRequest = 1_000
 const mostGrowth = 8
 const slowRequest = 5_000

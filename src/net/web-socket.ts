@@ -10,7 +10,6 @@ const maxSilentChecks = 2 * checks
 
 interface Opening {
   readonly protocol: string
-  /** Sent in a header. */
   readonly token: string | undefined
   /** Largest frame in bytes. */
   readonly maxPayload: number

@@ -12,7 +12,6 @@ export interface Channel {
   readonly stderr: Readable
   /** Resolves with the exit code, or null without one, after the command ended and its output was read. */
   readonly closed: Promise<number | null>
-  /** Terminates the command. */
   readonly close: () => void
 }
 

@@ -1,9 +1,6 @@
 const noSudo = 'rsm: there is no sudo on this host: log in as root, with --ssh-user root'
 
-/**
- * How the installer becomes root: not at all, with a sudo that asks nothing, or one that reads a password
- * from stdin.
- */
+/** How to become root: not at all, by sudo without a password, or by sudo with one on stdin. */
 export type Sudo = 'none' | 'silent' | 'password'
 
 export interface Remote {
@@ -16,14 +13,12 @@ export interface Remote {
   readonly words: readonly string[]
 }
 
-/** A host once its agent is linked. */
 export interface Joined {
   readonly hostId: number
   readonly hostname: string
   readonly agentId: string
 }
 
-/** Result of `rsm agent install --json` on a host. */
 export interface Installed {
   readonly joined: Joined
   /** Changes in the host's own words. */

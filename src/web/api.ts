@@ -15,7 +15,6 @@ const maxErrorText = 400
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 interface CallOptions {
-  /** Sent as JSON. */
   body?: unknown
   /** Raw body, instead of `body`. */
   bytes?: ArrayBuffer
@@ -28,7 +27,6 @@ type Query = Record<string, string | number | boolean | undefined>
 interface FollowOptions {
   signal: AbortSignal
   onEvent: (event: ServerEvent) => void
-  /** The stream was lost and will be resumed. */
   onCut?: () => void
 }
 
@@ -75,7 +73,6 @@ export async function send(method: Method, path: string, options: CallOptions = 
   throw await failure(response)
 }
 
-/** The `data` of a response. */
 export async function call<T>(method: Method, path: string, options: CallOptions = {}): Promise<T> {
   const response = await send(method, path, options)
   return ((await response.json()) as { data: T }).data
@@ -87,7 +84,6 @@ export async function all<T>(path: string, query: Query = {}, most = 20_000): Pr
   return (await allPages(read, query, most)).content
 }
 
-/** Value for the header Idempotency-Key. */
 export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 

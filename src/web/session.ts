@@ -13,7 +13,6 @@ export const session = createStore<Session | undefined>(
 )
 session.subscribe(() => writeStored(sessionStorage, key, session.get()))
 
-/** Reason for the sign-in page. */
 export const parting = createStore('')
 
 /** Ends the session and everything kept for it; `why` is shown on the sign-in page. */
@@ -23,7 +22,6 @@ export function endSession(why: string): void {
   session.set(undefined)
 }
 
-/** Pages that require more than signing in. */
 const pageActions: Partial<Record<PageName, Action>> = {
   terminals: 'execute',
   run: 'execute',
@@ -38,7 +36,6 @@ export function mayOpen(page: PageName, id?: string): boolean {
   return allowed(actionOf(page, id))
 }
 
-/** The role that a page requires. */
 export const roleFor = (page: PageName, id?: string): string => neededFor(actionOf(page, id))
 
 export function allowed(action: Action): boolean {

@@ -4,10 +4,7 @@ import { Failure, refusedBy, userName } from './failure.ts'
 
 /** Bits of capabilities(7). */
 export const [capChown, capDacOverride, capFowner] = [0n, 1n, 3n]
-/**
- * Options for programs that handle ACLs and extended attributes, which Node cannot. They get descriptors, not
- * paths.
- */
+/** For programs that handle ACLs and extended attributes. They get descriptors, not paths. */
 export const howRun = () =>
   ({
     // Do not pass on the agent's environment: other users can read that of their processes.
@@ -23,7 +20,6 @@ export interface Ownership {
   readonly gid: number | null
 }
 
-/** Attributes of a regular file. */
 export interface Attributes extends Ownership {
   readonly mode: number
 }
@@ -99,10 +95,7 @@ export function assertGivable(
     throw new Failure(`chmod ${path}: ${userName()} does not own it (EPERM)`)
 }
 
-/**
- * Sets owner, then mode, because chown clears some mode bits and capabilities. `between` runs between the
- * two.
- */
+/** Sets owner, then mode, because chown clears some mode bits. `between` runs between the two. */
 export function apply(wanted: Attributes, fd: number, path: string, between = () => {}): void {
   const found = fstatSync(fd)
   try {

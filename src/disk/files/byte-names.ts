@@ -2,7 +2,6 @@
 const escapes = /[\udc80-\udcff]/gu
 const isEscaped = /[\udc80-\udcff]/u
 
-/** Decodes any bytes to a name. */
 export function nameOf(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   if (Buffer.from(text).equals(bytes)) return text
@@ -26,7 +25,6 @@ export const bytesOfName = (name: string): Buffer =>
       .map((part) => (isEscape(part) ? Buffer.of(part.charCodeAt(0) - 0xdc00) : Buffer.from(part))),
   )
 
-/** A path for system calls. */
 export const systemPath = (path: string): string | Buffer => (isEscape(path) ? bytesOfName(path) : path)
 
 /** Names for messages, with `\xe9` for a byte that is not UTF-8. */

@@ -6,17 +6,14 @@ import { whole } from './reading.ts'
 
 /** Largest text that is compared line by line, in bytes (contract §13). */
 export const longestText = 1024 * 1024
-/** Milliseconds for one comparison. */
 const patience = 10_000
 
-/** An existing file and its replacement. */
 export interface Comparison {
   /** Path for messages. */
   readonly path: string
   /** Null if the directory does not exist and this is a dry run. */
   readonly directory: OpenDirectory | null
   readonly name: string
-  /** The regular file to replace. */
   readonly previous: Stats | null
   readonly wanted: Attributes
   readonly isSameText: boolean
@@ -26,7 +23,6 @@ export interface Comparison {
 
 const octal = (mode: number) => `0${(mode & modeBits).toString(8)}`
 
-/** Changes of owner and mode, for people. */
 function attributeLines({ previous, wanted, path }: Comparison): string[] {
   if (previous === null || fits(wanted, previous)) return []
   const { mode, uid, gid } = previous

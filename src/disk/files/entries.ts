@@ -37,17 +37,14 @@ const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
   symlink: 'symlink',
 }
 
-/** An entry of a tree to write. */
 export interface TreeEntry {
   readonly index: number
   readonly kind: 'file' | 'directory' | 'symlink'
-  /** Name in the tar. */
   readonly tarName: string
   /** Path segments from the root of the tree, which itself has none. */
   readonly names: readonly string[]
   readonly mode: number
   readonly size: number
-  /** Target of a symlink. */
   readonly target: string
   /** Actual length of the previous file, padded with NUL; such an entry has no other meaning. */
   readonly cut: number | null
@@ -210,10 +207,7 @@ class PlainFiles {
     if (this.#bytes <= mostAsked && path.length < longestPath) this.#paths.add(path)
   }
 
-  /**
-   * Whether the replaced file is plain and inherits no ACL. False for the first file, so that one file needs
-   * no tar.
-   */
+  /** Whether the file is plain and inherits no ACL. False for the first: one file needs no tar. */
   has(root: OpenDirectory, path: string): boolean {
     this.#asked += 1
     if (this.#asked === 2) this.#plain = plainOf(root, this.#paths)

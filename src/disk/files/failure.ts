@@ -5,7 +5,6 @@ import { shownNames } from './byte-names.ts'
 export class Failure extends Error {
   /** 126: nothing was started. */
   readonly exitCode: 1 | 126
-  /** Error code of the system call, if one failed. */
   readonly code: string | undefined
 
   constructor(sentence: string, exitCode: 1 | 126 = 1, code?: string) {

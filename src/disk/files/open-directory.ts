@@ -32,7 +32,6 @@ const setgid = 0o2000
 
 /** open(2): refers to a file without opening it. Node has no constant for it. */
 const O_PATH = 0o10000000
-/** Mount ID of an open file. */
 const mountOf = (fd: number) => /^mnt_id:.*$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[0]
 
 /** Type of a file, for messages. */
@@ -97,7 +96,6 @@ export class OpenDirectory {
     }
   }
 
-  /** Owner of a new file in this directory. */
   ownerOfNew(): Pick<Stats, 'uid' | 'gid'> {
     const { mode, gid } = this.stat()
     const own = (mode & setgid) === 0 ? process.getegid?.() : gid
@@ -114,7 +112,6 @@ export class OpenDirectory {
     }
   }
 
-  /** Whether a symlink leads to a directory. */
   leadsToDirectory(name: string): boolean {
     try {
       return this.statFollowed(name)?.isDirectory() === true
@@ -123,7 +120,6 @@ export class OpenDirectory {
     }
   }
 
-  /** Whether something is mounted on this very name. */
   isMountPoint(name: string): boolean {
     const fd = this.#do('open', name, (at) => openSync(at, O_PATH | O_NOFOLLOW))
     try {
@@ -133,7 +129,6 @@ export class OpenDirectory {
     }
   }
 
-  /** Its entries, sorted. */
   names(): string[] {
     const found = this.#do('readdir', '', (at) => readdirSync(at, { encoding: 'buffer' }))
     return found.map(nameOf).sort()
@@ -214,10 +209,7 @@ export class OpenDirectory {
     }
   }
 
-  /**
-   * Sets owner, then mode, of the directory itself; null keeps a value. Keeps a setgid inherited from its
-   * parent.
-   */
+  /** Sets owner, then mode; null keeps a value. Keeps a setgid inherited from the parent. */
   settle(uid: number | null, gid: number | null, mode: number | null): void {
     const { path, fd } = this
     try {
@@ -233,7 +225,6 @@ export class OpenDirectory {
     }
   }
 
-  /** Makes its names durable. */
   sync(): void {
     if (this.isDirty) fsyncSync(this.fd)
     this.isDirty = false

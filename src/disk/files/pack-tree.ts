@@ -7,10 +7,8 @@ import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
 import { withByteNames, withCut } from './tar-records.ts'
 
-/** Options for sending a tree of this host. */
 interface Packing {
   readonly follow: boolean
-  /** Called for each file and directory that changed while it was read. */
   readonly changedAt: (path: string) => void
 }
 
@@ -32,7 +30,6 @@ const directoryEntry = (directory: OpenDirectory, tarName: string): Headers => (
   type: 'directory',
 })
 
-/** Writes one tree into a tar, entry by entry. */
 class Packer {
   readonly #tar: Pack
   readonly #packing: Packing
@@ -147,7 +144,6 @@ export interface TreeRoot {
   readonly tarName: string
 }
 
-/** A tar of these roots, in order. */
 export function treeOf(roots: readonly TreeRoot[], packing: Packing): AsyncIterable<Buffer> {
   const tar = pack()
   const packer = new Packer(tar, packing)

@@ -13,7 +13,6 @@ const usualMode = 0o755
 /** Without these bits the creator could not write in the directory. */
 const ownersMode = 0o700
 
-/** Whether the order sets an owner or a group. */
 const isAsked = ({ uid, gid }: DesiredAttributes) => uid !== null || gid !== null
 
 interface Step {

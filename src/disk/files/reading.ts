@@ -85,7 +85,6 @@ export function sizeOf(fd: number, before: BigIntStats, path: string): number | 
   }
 }
 
-/** Whether an open file has changed, as far as the system reports. */
 export function hasChanged(fd: number, before: BigIntStats): boolean {
   const after = fstatSync(fd, { bigint: true })
   return after.size !== before.size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs

@@ -20,13 +20,11 @@ const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PA
 /** Manages the temporary files of one order, and knows whether it may still change anything. */
 export interface Temporaries {
   readonly taskId: string
-  /** Called after a change. */
   report(outcome: { readonly changed: boolean }): void
   /** Call right before a change. Throws `Failure` if the order was cancelled. */
   checkCancelled(): void
   /** Adds a warning about a copy that succeeded; each sentence once. */
   note(sentence: string): void
-  /** A new temporary file. */
   create(directory: OpenDirectory): { name: string; fd: number }
   /** An unused name for a symlink. */
   reserve(directory: OpenDirectory): string
@@ -163,7 +161,6 @@ export function assertReplaceable(directory: OpenDirectory, name: string, isLink
   return previous
 }
 
-/** Throws `Failure` for an immutable file or a read-only file system. */
 export function assertMutable(directory: OpenDirectory, name: string): void {
   const path = directory.pathOf(name)
   const code = directory.whyReadOnly(name)

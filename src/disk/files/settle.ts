@@ -20,7 +20,6 @@ export const bareText = (paths: readonly string[]): string | null =>
     ? null
     : `${listed(paths)}: copied without setuid and setgid, which only --mode or chmod sets`
 
-/** Context for placing files. */
 export interface Placing {
   readonly copy: Pick<CopyOrder, 'path' | 'backup' | 'check'>
   readonly desired: DesiredAttributes
@@ -75,7 +74,6 @@ function judge({ directory, name, previous, wanted, path }: Comparison, isInPlac
   assertGivable(wanted, directory.ownerOfNew(), path)
 }
 
-/** Sets owner and mode of the very file that was compared. */
 function applyTo(
   { name, previous, wanted, path }: Comparison,
   directory: OpenDirectory,

@@ -32,10 +32,7 @@ export function nameIn(header: Recorded, field: keyof typeof nameRecords): strin
   return name.includes('\ufffd') ? null : name
 }
 
-/**
- * Records the actual length of the file before, on a directory that already has an entry, so that an older
- * rsm can read the tree.
- */
+/** Records the length of the previous file, on a known directory, so that an older rsm can read it. */
 export const withCut = (directory: Headers, bytes: number): Recorded => ({
   ...directory,
   pax: { [cutRecord]: String(bytes) },

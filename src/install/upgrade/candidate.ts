@@ -15,7 +15,6 @@ const patience = 30_000
 
 /** A verified, durable executable beside the one that it will replace. */
 export interface Candidate {
-  /** Its temporary name. */
   readonly path: string
   readonly version: string
   readonly sha256: string
@@ -25,9 +24,7 @@ export interface Candidate {
 
 interface Wanted {
   readonly file: string
-  /** The executable to replace. */
   readonly target: string
-  /** Its required sha256, if given. */
   readonly sha256: string | undefined
   /** Accept an executable without `sha256`, in a build without a release key. */
   readonly allowUnsigned: boolean

@@ -19,13 +19,11 @@ export async function exchange(target: string, candidate: string): Promise<void>
   faultPoint('upgrade.exchanged.after')
 }
 
-/** Restores the previous executable. */
 export async function goBack(target: string): Promise<void> {
   await alsoNamed(formerOf(target), target)
   faultPoint('upgrade.executableBack.after')
 }
 
-/** Path of the previous executable, beside the new one. */
 export const formerOf = (target: string): string => `${target}.former`
 
 /** Links a file under another name, replacing what had it. */

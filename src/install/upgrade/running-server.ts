@@ -7,11 +7,10 @@ import { findSystemd, type Systemd } from '../systemd.ts'
 /** Milliseconds for an orderly stop: 10 s, and reserve for slow machines. */
 const stopPatience = 30_000
 
-/** Stops and starts a server of this machine. */
 export interface Operated {
   /** The method, for people. */
   readonly by: string
-  /** Command that starts it; null if there is none but its own command line. */
+  /** Command that starts it; null if it must be started with its own command line. */
   readonly startLine: string | null
   stop(): Promise<void>
   /** Resolves once it is starting; `ended` resolves with the reason if it ends again. */
@@ -107,10 +106,7 @@ async function hasEnded(pid: number): Promise<boolean> {
   return false
 }
 
-/**
- * A server started by hand: restarts as `target` with the arguments, environment, directory and output of the
- * previous process.
- */
+/** A server started by hand: restarts as `target` with its arguments, environment and output. */
 function asProcess(first: number, target: string): Operated {
   const words = partsOf(`/proc/${first}/cmdline`)
   const at = words.findIndex((word, index) => word === 'server' && words[index + 1] === 'start')

@@ -8,7 +8,6 @@ import type { Candidate } from './candidate.ts'
 import { bringStoreBack, exchange, goBack, keepStore } from './exchange.ts'
 import type { Operated } from './running-server.ts'
 
-/** Milliseconds for a server to become ready. */
 const readyWithin = 60_000
 const pollInterval = 250
 
@@ -20,9 +19,7 @@ export interface Upgrade {
   readonly server: Operated
   /** Status of the running server; rejects without one. */
   readonly status: () => Promise<Pick<ProcessStatus, 'pid' | 'version' | 'ready'>>
-  /** Adds a note to the audit log. */
   readonly note: (note: UpgradeNote) => Promise<unknown>
-  /** Reports the current step. */
   readonly say: (step: string) => void
 }
 

@@ -6,7 +6,6 @@ import { allowed, session } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'
 
-/** IDs of the hosts chosen to run something on. */
 export const chosenHosts = createStore<ReadonlySet<number>>(new Set())
 session.subscribe(() => {
   // The next user starts without chosen hosts.

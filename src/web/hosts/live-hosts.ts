@@ -9,14 +9,12 @@ import { createStore } from '../store.ts'
 export interface LiveHosts {
   hosts: readonly Host[]
   /**
-   * `live`: by the event stream; `polled`: while there is none; `lost`: the server is unreachable and the
-   * list is as of `at`;
-   * `loading`: before the first answer.
+   * `live`: from the event stream; `polled`: without one; `lost`: the server is unreachable, so the list is
+   * as of `at`; `loading`: before the first answer.
    */
   freshness: 'loading' | 'live' | 'polled' | 'lost'
   /** Last answer of the server, milliseconds since the epoch; null before the first. */
   at: number | null
-  /** Why the server is unreachable. */
   fault: string
 }
 

@@ -1,13 +1,11 @@
 import { useEffect } from 'preact/hooks'
 
-/** Sets the title of the browser tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · rsm`
   }, [title])
 }
 
-/** Downloads a file in the browser. */
 export function save(file: Blob, name: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(file)

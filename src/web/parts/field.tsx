@@ -77,7 +77,6 @@ export function useFault(name: string): string | undefined {
   return shortened(sanitizeLine([...new Set(faults.map(messageOf(name)))].join('; ')), maxFaultText)
 }
 
-/** Props for the control of a field. */
 interface ControlProps {
   name: string
   'aria-invalid': boolean | undefined
@@ -89,13 +88,11 @@ interface FieldProps {
   /** Name in the API, and in the form unless `control` is set. */
   name: string
   control?: string
-  /** Shown below the control. */
   hint?: string
   class?: string
   children: (given: ControlProps) => ComponentChildren
 }
 
-/** A control with its label, hint and fault. */
 export function Field({ label, name, control = name, hint = '', class: kind = '', children }: FieldProps) {
   const fault = useFault(name)
   const [hintId, faultId] = [useId(), useId()]
@@ -126,7 +123,6 @@ export const verbatim = { spellcheck: false, autoCapitalize: 'off', autoComplete
 type InputFieldProps = Omit<FieldProps, 'children' | 'class'> &
   Omit<AllHTMLAttributes<HTMLInputElement>, 'name' | 'label'>
 
-/** A single-line field; other attributes go to its input. */
 export function InputField({ label, name, control = name, hint = '', ...input }: InputFieldProps) {
   return (
     <Field {...{ label, name, control, hint }}>
@@ -143,7 +139,6 @@ interface SelectFieldProps extends Omit<FieldProps, 'children'> {
   onChoose?: (value: string) => void
 }
 
-/** A field with a choice of values. */
 export function SelectField({ options, chosen, onChoose, ...field }: SelectFieldProps) {
   return (
     <Field {...field}>
@@ -176,7 +171,6 @@ export function fileIn(form: HTMLFormElement, name: string): File | undefined {
   return value instanceof File && value.name !== '' ? value : undefined
 }
 
-/** Name of the new or edited object. */
 export function NameField({ name, placeholder }: { name: string | undefined; placeholder: string }) {
   return (
     <InputField
@@ -198,7 +192,6 @@ interface SaveOrCancelProps {
   onCancel: () => void
 }
 
-/** Buttons of a form. */
 export function SaveOrCancel({ makes, isBusy, onCancel }: SaveOrCancelProps) {
   return (
     <div class="actions">
@@ -213,15 +206,12 @@ export function SaveOrCancel({ makes, isBusy, onCancel }: SaveOrCancelProps) {
 }
 
 interface ChoiceProps<T extends string> {
-  /** Label for screen readers. */
   label: string
-  /** Values and their button labels. */
   options: readonly (readonly [value: T, label: string])[]
   chosen: T
   onChoose: (value: T) => void
 }
 
-/** A choice of values as a row of buttons. */
 export function Choice<T extends string>({ label, options, chosen, onChoose }: ChoiceProps<T>) {
   return (
     <div class="choice" role="group" aria-label={label}>

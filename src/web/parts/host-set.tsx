@@ -22,7 +22,6 @@ function NodeSet({ text }: { text: string }) {
   )
 }
 
-/** Hosts as one node set. */
 export function HostNames({ names }: { names: readonly string[] }) {
   return (
     <div class="host-set">

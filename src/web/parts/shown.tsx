@@ -40,7 +40,6 @@ export function LongName({ text }: { text: string }) {
   )
 }
 
-/** CSS class for the colour of a state. */
 export const toneOf = (state: string): string => stateTones[state] ?? 'quiet'
 
 /** A state as a dot and a word, so that colour is never the only cue. */
@@ -81,7 +80,6 @@ interface FactsProps {
   rows: readonly (readonly [label: string, value: ComponentChildren | null])[]
 }
 
-/** Facts about an object. */
 export function Facts({ rows }: FactsProps) {
   return (
     <dl class="facts">

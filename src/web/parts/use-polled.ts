@@ -13,7 +13,6 @@ interface Read<T> {
 }
 
 export interface Polled<T> extends Read<T> {
-  /** Polls immediately. */
   again: () => void
 }
 

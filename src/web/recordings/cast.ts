@@ -14,7 +14,6 @@ export interface Cast {
   readonly events: readonly CastEvent[]
 }
 
-/** Size in an event of kind `r`. */
 export function resizeOf(data: string): { cols: number; rows: number } {
   const [cols, rows] = data.split('x').map(Number)
   return recordingSize(cols, rows)

@@ -20,7 +20,6 @@ interface Playback {
   readonly duration: number
   /** Seconds of the timeline, with shortened pauses. */
   position(): number
-  /** Shows the recording at that moment. */
   seek(moment: number): void
   setIdleCap(seconds: number): void
   /** Advances, unless the screen is still drawing; returns whether the end is reached. */

@@ -78,7 +78,6 @@ export function useAction(
     },
     does,
     isCopy: does === 'copy',
-    /** Whether a copy is a dry run. */
     isCheck,
     setCheck,
     scriptId,
@@ -94,7 +93,6 @@ export function useAction(
     hasParams,
     secretNames,
     setSecretNames,
-    /** Params that the stored scripts declare. */
     declared: askedOf(declared, kept),
     /** Secret params entered by name. */
     secrets: askedOf(named, kept),
@@ -106,13 +104,10 @@ export function useAction(
 type Action = ReturnType<typeof useAction>
 
 interface Scheduled {
-  /** Undefined for a new schedule. */
   schedule: Schedule | undefined
-  /** Describes its current file. */
   keptFile: string
 }
 
-/** A script with its params and gates. */
 function ScriptAction({ action, isGated }: { action: Action; isGated: boolean }) {
   const { scripts, source, script, scriptId, setScriptId, gates, setGates } = action
   return (

@@ -36,7 +36,6 @@ function FileField({ kept }: { kept: string | undefined }) {
   )
 }
 
-/** Mode and owner on the hosts. */
 function Rights() {
   return (
     <div class="columns">

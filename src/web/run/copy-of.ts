@@ -5,7 +5,6 @@ import { writtenPathFault } from '../../core/tasks/remote-path.ts'
 /** Longest text with a diff, in bytes (contract §13). */
 const longestDiff = 1024 * 1024
 
-/** The parts of a file that validation needs. */
 export type CopiedFile = Pick<File, 'name' | 'size'>
 
 type Field = (name: string) => string
@@ -51,7 +50,6 @@ export function copyOf(field: Field, file: CopiedFile | undefined): Omit<Copy, '
   }
 }
 
-/** Form fields for an existing copy. */
 export function copyFields({ kind, path, check, mode, owner, group, backup }: Copy): Record<string, string> {
   return {
     'copy.kind': kind,

@@ -43,7 +43,6 @@ interface GateFieldsProps {
   onChange: (chosen: ChosenGate) => void
 }
 
-/** Retries, interval and timeout of the verification. */
 function VerifyTimes({ timeout }: { timeout: number }) {
   return (
     <>

@@ -24,7 +24,6 @@ type Options = Pick<
 
 export const numberOf = (text: string): number | undefined => (text === '' ? undefined : Number(text))
 
-/** Copy of an object without undefined values. */
 export const given = <T extends object>(values: T) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>
@@ -89,7 +88,6 @@ function rateText(bytes: number): string {
 
 const textOf = (value: string | number | undefined) => (value === undefined ? '' : `${value}`)
 
-/** Form fields for existing options. */
 export function optionFields(options: Options): Record<string, string> {
   const { batchSize, limits = {}, limitRate } = options
   return {

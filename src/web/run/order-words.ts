@@ -5,7 +5,6 @@ import { firstLine } from '../../core/scripts/script-form.ts'
 import type { CopiedFile } from './copy-of.ts'
 import type { Asked, Order } from './use-start.ts'
 
-/** The action of the form. */
 export type Doing = 'run' | 'copy' | 'check' | 'fetch'
 
 /** `‘reboot’`, `the script deploy`. */
@@ -15,7 +14,6 @@ function scriptText({ script, scriptId }: Order['body'], scripts: readonly Scrip
   return `‘${firstLine(script.content) ?? ''}’${more}`
 }
 
-/** The confirmation before it starts, and both answers. */
 export function questionOf(
   { body, file, hosts, isFleet }: Asked,
   scripts: readonly ScriptSummary[],
@@ -49,7 +47,7 @@ export function startText(doing: Doing, where: string): string {
 const sized = (file: CopiedFile | undefined) =>
   file === undefined ? 'a file' : `${file.name} (${showBytes(file.size)})`
 
-/** `compare shop.conf (86 B) with /etc/shop.conf, write nothing, mode 0640`; null where a script runs. */
+/** `compare shop.conf (86 B) with /etc/shop.conf, write nothing, mode 0640`; null for scripts. */
 export function filesText({ copy, fetch }: TaskCreate, file: CopiedFile | undefined): string | null {
   if (fetch !== undefined)
     return [

@@ -11,7 +11,6 @@ const strategies = [
   ['SEQUENTIAL', 'One after the other'],
 ] as const
 
-/** Order, limits and timeouts. */
 function PlanFields({ timeout }: { timeout: number }) {
   return (
     <>
@@ -59,7 +58,6 @@ function PlanFields({ timeout }: { timeout: number }) {
 interface ParamLinesProps {
   secretNames: string
   onSecretNames: (names: string) => void
-  /** The named secret params. */
   secrets: Script['params']
 }
 
@@ -120,7 +118,6 @@ function StdinField({ kept }: { kept: string | undefined }) {
   )
 }
 
-/** Working directory and resource limits of scripts. */
 function PlaceFields() {
   return (
     <>

@@ -11,7 +11,6 @@ const interpreters = [
   ['POWERSHELL', 'PowerShell'],
 ] as const
 
-/** Interpreter of a command; `name`: its field in the API. */
 export function Interpreter(names: { name: string; control?: string }) {
   return <SelectField {...names} label="Interpreter" class="short" options={interpreters} />
 }
@@ -23,7 +22,6 @@ interface ScriptFieldsProps {
   onChoose: (id: number | undefined) => void
 }
 
-/** A typed command or a stored script. */
 export function ScriptFields({ isStored, scripts, script, onChoose }: ScriptFieldsProps) {
   if (isStored)
     return (
@@ -53,7 +51,6 @@ export function ScriptFields({ isStored, scripts, script, onChoose }: ScriptFiel
 
 type Param = Script['params'][number]
 
-/** Field for a declared param. */
 export function ParamField({ param }: { param: Param }) {
   const { name, required, secret, description, default: value, pattern } = param
   const hints = [sanitizeLine(description), pattern === null ? '' : `matches ${pattern}`].filter(Boolean)
@@ -94,12 +91,10 @@ interface StoredScriptProps {
   name: string
   label: string
   scripts: readonly ScriptSummary[]
-  /** The chosen script. */
   script: ScriptSummary | undefined
   onChoose: (id: number | undefined) => void
 }
 
-/** Choice of a stored script, with its text. */
 export function StoredScript({ name, label, scripts, script, onChoose }: StoredScriptProps) {
   return (
     <>

@@ -11,7 +11,6 @@ import { type Named, useNamed } from './named-hosts.ts'
 const mostChips = 12
 
 interface TargetFieldProps {
-  /** Hosts chosen from the list. */
   targets: readonly Host[]
   selector: string
   named: Named | undefined
@@ -75,12 +74,10 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
 
 interface MatchedHostsProps {
   id: string
-  /** The resolved selector. */
   selector: string
   named: Named | undefined
 }
 
-/** Current matches of a selector, or its error. */
 function MatchedHosts({ id, selector, named }: MatchedHostsProps) {
   return (
     <div id={id} role="status">
@@ -96,7 +93,6 @@ interface SelectorFieldProps {
   name: string
   label: string
   hint: string
-  /** Initial value. */
   selector: string
   required?: boolean
 }

@@ -38,10 +38,7 @@ export const paramField = (name: string): string => `param ${name}`
 
 type Field = (name: string) => string
 
-/**
- * Declared params with the values in the form, so that a cleared default stays cleared. Omits empty params
- * without a default.
- */
+/** Declared params as in the form, so that a cleared default stays cleared; omits other empty ones. */
 function declaredOf(field: Field, declared: Script['params']): Pick<TaskCreate, 'params' | 'secretParams'> {
   const given = declared
     .map((param) => ({ ...param, value: field(paramField(param.name)) }))
@@ -127,10 +124,7 @@ export function secretsNamed(names: string): Script['params'] {
   }))
 }
 
-/**
- * Body of `POST /api/tasks` from the form; `declared`: params of all its stored scripts. Errors: `invalid` at
- * the fields.
- */
+/** Body of a script task; `declared`: params of its stored scripts. Errors: `invalid` at the fields. */
 export function taskOf(field: Field, chosen?: Target, declared: Script['params'] = []): TaskCreate {
   const plan = planOf(field, chosen)
   const typed = paramsOf(field('params'))

@@ -12,7 +12,6 @@ const partBytes = 1024 * 1024
 const pauseAfterCut = 1_000
 /** Uploads of this tab, so that a file that is chosen again resumes. */
 const storageKey = 'rsm.uploads'
-/** Remembered uploads. */
 const mostKept = 20
 
 /** Progress of an upload, in bytes; `trouble`: why it is waiting. */
@@ -115,7 +114,6 @@ function remember(name: string, fileId: string): void {
   writeStored(sessionStorage, storageKey, [...others, [name, fileId]].slice(-mostKept))
 }
 
-/** Uploads the file of a body. */
 export function useUpload() {
   const [progress, setProgress] = useState<Progress | undefined>()
   const controller = useRef(new AbortController())
@@ -137,7 +135,6 @@ export function useUpload() {
   }
 
   return {
-    /** Progress of the current upload. */
     progress,
     stop: () => controller.current.abort(),
     /** Starts work; the signal aborts when it is stopped or the page is left. */
@@ -152,7 +149,6 @@ function atFile(error: unknown, field: string): unknown {
   return isOfFile ? invalid([{ field, message: error.message }]) : error
 }
 
-/** Progress bar of an upload. */
 export function UploadBar({ progress: { sent, size, trouble }, onStop }: UploadBarProps) {
   return (
     <div class="upload">

@@ -7,7 +7,6 @@ import { go } from '../route.ts'
 import { fleetSize, targetHosts } from './named-hosts.ts'
 import { useUpload, type WithFile } from './upload.tsx'
 
-/** A task to start, and the file to upload first. */
 export type Order = WithFile<TaskCreate>
 
 /** An order to confirm: fixed to the hosts that are shown, even if others join meanwhile. */
@@ -59,12 +58,10 @@ export function useStart({ fail, clear }: Outcome) {
   return {
     isBusy,
     asked,
-    /** Progress of the current upload. */
     progress,
     stop,
     propose: (order: () => Order, chosen: readonly Host[], isPlan: boolean) =>
       attempt(async () => propose(order(), chosen, isPlan)),
-    /** Answers the confirmation. */
     answer: (isYes: boolean): void => {
       setAsked(undefined)
       if (isYes && asked) attempt(() => start(asked))

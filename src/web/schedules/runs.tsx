@@ -19,7 +19,6 @@ interface HistoryProps {
   tasks: readonly TaskSummary[]
 }
 
-/** Runs and skipped slots of a schedule, newest first. */
 export function History({ slots, tasks }: HistoryProps) {
   const byId = new Map(tasks.map((task) => [task.taskId, task]))
   return (

@@ -15,7 +15,6 @@ interface ScheduleActionsProps {
   schedule: Schedule
   scripts: readonly ScriptSummary[]
   onFault: (fault: string) => void
-  /** Called after pause or resume. */
   onChanged: () => void
   onEdit: () => void
 }
@@ -87,7 +86,6 @@ export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit 
   )
 }
 
-/** Whether the user is the owner or an ADMIN. */
 const mayChange = ({ owner }: Schedule) =>
   allowed('administer') || (allowed('execute') && session.get()?.user.username === owner)
 

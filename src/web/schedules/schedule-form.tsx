@@ -14,10 +14,7 @@ import { keptFileText, SlotTimes, targetText } from './schedule-words.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
 
-/**
- * Fills the fields of a form by name, each only once (`filled`): fields that appear later are filled then,
- * and typed values stay.
- */
+/** Fills fields by name, each once (`filled`), so that typed values stay; later fields are filled then. */
 function fillForm(
   form: HTMLFormElement,
   values: Readonly<Record<string, string>>,
@@ -37,18 +34,14 @@ function fillForm(
   }
 }
 
-/** A schedule being edited, with related data. */
 export interface Changed {
   schedule: Schedule
-  /** Its next times, from the server. */
   next: readonly string[]
-  /** Its file, if known. */
   file: File | undefined
 }
 
 interface ScheduleFormProps {
   scripts: readonly ScriptSummary[]
-  /** Undefined for a new schedule. */
   changed?: Changed
   onSaved: (schedule: Schedule) => void
   onCancel: () => void
@@ -95,7 +88,6 @@ function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
   )
 }
 
-/** Form for a new schedule, or to edit one. */
 export function ScheduleForm({ scripts, changed, onSaved, onCancel }: ScheduleFormProps) {
   const schedule = changed?.schedule
   // The target may also be hosts or a cluster.

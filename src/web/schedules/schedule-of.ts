@@ -9,7 +9,6 @@ import { secondsOf, type TimingKind, timingFields, timingOf } from './timing-of.
 
 type Field = (name: string) => string
 
-/** State of the form besides its text fields. */
 interface Chosen {
   kind: TimingKind
   isCopy: boolean
@@ -17,7 +16,6 @@ interface Chosen {
   declared?: Script['params']
   /** A chosen file to copy or to use as stdin, uploaded before saving. */
   file?: CopiedFile | undefined
-  /** The schedule being edited. */
   schedule?: Schedule | undefined
 }
 
@@ -49,10 +47,7 @@ function scriptOf(field: Field, chosen: Chosen) {
   }
 }
 
-/**
- * Body of `POST /api/schedules` from the form; the `fileId` of a chosen file is empty until its upload.
- * Errors: `invalid` at the fields.
- */
+/** Body of a new schedule; the `fileId` of a chosen file is empty. Errors: `invalid` at the fields. */
 export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
   const { schedule } = chosen
   const missedWithinSeconds = secondsOf(field, 'missedWithinSeconds')
@@ -79,10 +74,7 @@ function paramsPatch(before: Record<string, string>, now: Record<string, string>
   return Object.fromEntries([...taken.map((name) => [name, null]), ...given])
 }
 
-/**
- * Differences between two bodies as a PATCH body: missing fields stay, null resets (RFC 7396). `dropped`:
- * secret params that are no longer used.
- */
+/** Differences as a PATCH body: null resets (RFC 7396). `dropped`: secret params no longer used. */
 export function patchOf(
   before: ScheduleCreate,
   now: ScheduleCreate,
@@ -114,10 +106,7 @@ function gateFields(gate: 'verify' | 'rollback', { script }: GateOption = {}): R
   }
 }
 
-/**
- * Form fields for a schedule; `declared`: params of its stored scripts. Omits the schedule's params unless
- * the action is its own (`isOwn`).
- */
+/** Form fields for a schedule, with its params if the action is its own; `declared` by its scripts. */
 export function scheduleFields(
   schedule: Schedule,
   declared: Script['params'],

@@ -76,7 +76,6 @@ function ScheduleFacts({ schedule, file, what }: ScheduleFactsProps) {
   )
 }
 
-/** Settings of the schedule, its next times, and its plan. */
 function Panel({
   view: { schedule, file, next },
   scripts,

@@ -78,12 +78,10 @@ export function keptFileText(file: File | undefined): string {
   return `${showBytes(file.size)}, SHA-256 ${file.sha256.slice(0, 12)}…`
 }
 
-/** Name of its action. */
 export function actionText(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
   return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
 }
 
-/** Short text for its target. */
 export function targetText(schedule: Pick<ScheduleSummary, 'target'>): string {
   const { hostIds } = schedule.target
   return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')

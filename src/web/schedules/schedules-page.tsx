@@ -12,10 +12,8 @@ import { allowed } from '../session.ts'
 import { useRuns } from './runs.tsx'
 import { actionText, targetText, When } from './schedule-words.tsx'
 
-/** Rows shown at first, and added on demand. */
 const rowsStep = 100
 
-/** Time of the next run, or why there is none. */
 function Next({ schedule }: { schedule: ScheduleSummary }) {
   const rest = restOf(schedule)
   return (

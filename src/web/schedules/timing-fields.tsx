@@ -89,7 +89,6 @@ export function TimingFields({ kind, onKind }: TimingFieldsProps) {
   )
 }
 
-/** Limits of the timing, and rules for slots that cannot run. */
 export function SlotRules() {
   return (
     <details>
@@ -131,14 +130,12 @@ function typedTiming(field: (name: string) => string, kind: TimingKind): TypedTi
 }
 
 interface TimingPreviewProps {
-  /** Current values of the form. */
   field: (name: string) => string
   kind: TimingKind
   /** Whether errors are already shown at the fields. */
   isBlamed: boolean
 }
 
-/** Preview of the next times while typing. */
 export function TimingPreview({ field, kind, isBlamed }: TimingPreviewProps) {
   const typed = typedTiming(field, kind)
   if (typeof typed === 'string') return isBlamed ? null : <p class="fault">{typed}</p>

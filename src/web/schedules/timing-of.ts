@@ -13,7 +13,6 @@ export type TypedTiming = Pick<
   'cron' | 'everySeconds' | 'at' | 'timezone' | 'from' | 'until' | 'jitterSeconds'
 >
 
-/** Times in a preview. */
 const shownSlots = 5
 
 /** `2026-11-24T03:30:00`, local, for datetime fields. */
@@ -48,7 +47,6 @@ export function timingOf(field: Field, kind: TimingKind): TypedTiming {
   return Object.fromEntries(Object.entries(timing).filter(([, value]) => value !== undefined))
 }
 
-/** Form fields for the timing of a schedule. */
 export function timingFields(schedule: Schedule): Record<string, string> {
   const { cron, everySeconds, at, timezone, from, until, jitterSeconds } = schedule
   return {

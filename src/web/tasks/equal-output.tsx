@@ -18,7 +18,6 @@ class HostOutputs {
   readonly #heads = new PhaseHeads()
   #size = 0
 
-  /** Whether there is too much output to compare. */
   get isSpent(): boolean {
     return this.#size > mostKept
   }
@@ -35,10 +34,7 @@ class HostOutputs {
     if (this.isSpent) this.#pieces.clear()
   }
 
-  /**
-   * Equal output with its hosts, largest group first; `hostnames`: all hosts of the task, including silent
-   * ones.
-   */
+  /** Groups of hosts with equal output, largest first; `hostnames` includes silent hosts. */
   groups(hostnames: readonly string[]): Group[] {
     return groupsOf(hostnames.map((hostname) => [this.#outputOf(hostname), [hostname]]))
   }
@@ -57,7 +53,6 @@ const refreshInterval = 2_000
 const longestShown = 100_000
 const mostGroups = 200
 
-/** An output, with the lines of a diff coloured. */
 function OutputText({
   text,
   search,
@@ -79,7 +74,6 @@ interface EqualOutputProps {
   isDiff: boolean
 }
 
-/** Groups of equal output, each under its hosts. */
 export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: EqualOutputProps) {
   const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
   const [fault, setFault] = useState('')

@@ -61,7 +61,6 @@ interface HostCarriedProps {
   bytes: number | undefined
 }
 
-/** Progress of a host's file during the transfer. */
 export function HostCarried({ task: { copy, stdin }, result, bytes }: HostCarriedProps) {
   const total = copy?.file.size ?? stdin?.size
   if (result.status !== 'RUNNING' || bytes === undefined) return null

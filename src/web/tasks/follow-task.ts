@@ -11,7 +11,6 @@ export interface TaskView {
   task: TaskSummary
   results: readonly TaskResult[]
   lines: readonly OutputLine[]
-  /** Whether there is output before `lines`. */
   isLater: boolean
   isCut: boolean
   /** Transferred bytes of each host's file, by host ID. */

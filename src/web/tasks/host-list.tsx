@@ -28,7 +28,6 @@ interface HostListProps {
   results: readonly TaskResult[]
   /** Transferred bytes of each host's file, by host ID. */
   carried: ReadonlyMap<number, number>
-  /** The chosen host; undefined for all. */
   hostId: number | undefined
   onChoose: (hostId: number | undefined) => void
   onFault: (fault: string) => void
@@ -175,7 +174,6 @@ function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollbac
   return isDryRun(task) ? dryFacets : copyFacets
 }
 
-/** Details of a result besides status and phases. */
 function detailText(task: TaskSummary, result: TaskResult): string {
   const hasPhases = result.verify !== null || result.rollback !== null
   // The exit code of a file transfer is not a script's.

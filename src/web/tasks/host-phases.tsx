@@ -44,7 +44,6 @@ export function HostPhases({ task, result, isShort }: HostPhasesProps) {
   )
 }
 
-/** The phases of one host, with its error. */
 export function PhasesOfHost({ task, result }: Omit<HostPhasesProps, 'isShort'>) {
   const { hostname, error } = result
   if (phasesOf(task, result).length === 0) return null

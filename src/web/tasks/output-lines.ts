@@ -32,7 +32,6 @@ export class OutputLines {
   #beganLater = false
   readonly #isWanted: (text: string) => boolean
 
-  /** `isWanted`: filter of lines to keep. */
   constructor(isWanted: (text: string) => boolean = () => true) {
     this.#isWanted = isWanted
   }
@@ -42,7 +41,6 @@ export class OutputLines {
     return this.#lines
   }
 
-  /** Whether output precedes them. */
   get isLater(): boolean {
     return this.#beganLater || this.#count > this.#lines.length
   }
@@ -78,7 +76,6 @@ export class OutputLines {
 export class HostLines {
   readonly #open = new Map<string, { lines: LineAssembler; about: LogEntry }>()
 
-  /** Returns the lines that this entry completes. */
   push(entry: LogEntry): HostLine[] {
     const key = `${entry.hostId} ${entry.stream}`
     const open = this.#open.get(key)

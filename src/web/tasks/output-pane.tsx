@@ -7,12 +7,10 @@ const atEnd = 40
 /** Bounds of the width of the host column, in characters. */
 const [narrowest, widest] = [6, 28]
 
-/** Marks in one text; more would not help. */
 const mostMarks = 1_000
 
 interface OutputPaneProps {
   lines: readonly OutputLine[]
-  /** Text shown if there are no lines. */
   empty: string
   isLater: boolean
   /** Whether all lines belong to the chosen host. */

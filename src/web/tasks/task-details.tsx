@@ -24,7 +24,6 @@ const batchesText = (size: BatchSize | null) =>
 
 const timeoutText = (seconds: number) => (seconds === 0 ? 'none' : `${seconds} s on each host`)
 
-/** Name and version of the script, or that it is ad hoc. */
 const scriptText = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) =>
   scriptId === null
     ? `${scriptName === null ? '' : `${scriptName}, `}ad hoc (${type})`

@@ -11,7 +11,6 @@ const pageSize = 500
 
 interface LogRange {
   hostId?: number | undefined
-  /** Cursor to start after. */
   after?: number
   signal: AbortSignal
 }

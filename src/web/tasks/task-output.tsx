@@ -34,14 +34,12 @@ interface TaskOutputProps {
   host: TaskResult | undefined
 }
 
-/** Text shown without output. */
 function emptyText({ status, copy, fetch }: TaskView['task']): string {
   if (status === 'RUNNING') return 'Nothing yet …'
   if (copy !== null) return 'No output. The list of hosts shows what the copy did.'
   return fetch === null ? 'No output' : 'No output. Save files from the list of hosts.'
 }
 
-/** Output of a task, live or folded, with search and download. */
 export function TaskOutput({ view, host }: TaskOutputProps) {
   const { task, results, lines, isLater } = view
   const { taskId } = task

@@ -117,7 +117,6 @@ function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
   ]
 }
 
-/** File and options of a copy or fetch; nothing for other tasks. */
 function FileFacts({ task }: { task: TaskSummary }) {
   const rows = rowsOf(task)
   if (rows.length === 0) return null

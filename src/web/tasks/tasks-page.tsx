@@ -8,7 +8,6 @@ import { useScripts } from '../run/scripts.tsx'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
 import { countsText, nameOf } from './task-words.ts'
 
-/** Rows shown at first, and added on demand. */
 const rowsStep = 100
 const statuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED']
 

@@ -1,9 +1,6 @@
 interface Attachment {
-  /** Whether it was disconnected before. */
   readonly isBack: boolean
-  /** Missing characters. */
   readonly omitted: number
-  /** News about watchers. */
   readonly watchers: string | null
 }
 

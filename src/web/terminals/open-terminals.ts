@@ -17,7 +17,6 @@ export interface Tab {
 
 interface OpenTerminals {
   readonly tabs: readonly Tab[]
-  /** Key of the visible tab. */
   readonly active: string | undefined
 }
 

@@ -56,11 +56,9 @@ export interface TerminalLink {
   takeBack(): void
   /** Disconnects; the server keeps the session open for a while. */
   drop(): void
-  /** Ends the session and its processes. */
   end(): void
 }
 
-/** A session with its successive sockets. */
 export function createTerminalLink(target: LinkTarget, listener: LinkListener): TerminalLink {
   const isWatching = 'sessionId' in target && target.watch
   const refusals = new Burst()
@@ -248,10 +246,7 @@ function addressOf(path: string, ticket: string, after: number | undefined): str
   return url.href
 }
 
-/**
- * Whether the server is reachable, since browsers do not report a dead WebSocket path. All tabs share one
- * check.
- */
+/** Health check, because browsers do not report a dead WebSocket path. All tabs share it. */
 function isReachable(): Promise<boolean> {
   return (asking ??= askHealth())
 }

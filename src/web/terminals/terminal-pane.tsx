@@ -46,7 +46,6 @@ function ScreenKeys({ isCtrl, onCtrl, onKey }: ScreenKeysProps) {
 interface TerminalPaneProps {
   tab: Tab
   isShown: boolean
-  /** Called when the keyboard focus leaves the screen. */
   onLeave: () => void
 }
 

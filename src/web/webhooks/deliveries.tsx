@@ -40,7 +40,6 @@ function About({ data }: Pick<Delivery, 'data'>) {
   return <LongName text={textOf(data.hostname) ?? JSON.stringify(data)} />
 }
 
-/** Next attempt, or result of the last one. */
 function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { delivery: Delivery }) {
   const outcome = lastError ?? (lastStatus === null ? '' : `answered ${lastStatus}`)
   return (
@@ -58,7 +57,6 @@ function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { deliv
   )
 }
 
-/** Past and pending deliveries of a webhook, newest first. */
 export function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   return (
     <table class="rows">

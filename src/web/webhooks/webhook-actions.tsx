@@ -4,7 +4,6 @@ import { call, errorText } from '../api.ts'
 import { Question } from '../parts/question.tsx'
 import { go } from '../route.ts'
 
-/** Result of an action, for people. */
 export interface Outcome {
   text: string
   isGood: boolean

@@ -24,7 +24,6 @@ import { Fault } from '../parts/shown.tsx'
 import { SelectorField } from '../run/target-field.tsx'
 import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
 
-/** Meaning of each event. */
 const eventTexts: Record<WebhookEvent, string> = {
   'task.failed': 'A task has ended FAILED',
   'task.ended': 'A task has ended, with any result',
@@ -56,13 +55,11 @@ export const formatTexts: Record<WebhookFormat, string> = {
 }
 
 interface WebhookFormProps {
-  /** Undefined for a new webhook. */
   webhook?: Webhook
   onSaved: (saved: WebhookSaved) => void
   onCancel: () => void
 }
 
-/** Form for a new webhook, or to edit one. */
 export function WebhookForm({ webhook, onSaved, onCancel }: WebhookFormProps) {
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
   const [isBusy, setBusy] = useState(false)

@@ -19,9 +19,7 @@ type Status = (typeof choices)[number]
 
 interface View {
   webhook: Webhook
-  /** Newest deliveries with the selected status. */
   deliveries: readonly Delivery[]
-  /** Number of deliveries by status. */
   counts: Record<Status, number>
 }
 

@@ -263,7 +263,7 @@ browserTest.serial(
     await page.getByRole('button', { name: 'Resume' }).click()
     const dialog = page.getByRole('dialog', { name: 'Resume ‘report’?' })
     await dialog.getByText('You become its owner').waitFor()
-    await dialog.getByText('give TOKEN again').waitFor()
+    await dialog.getByText('enter TOKEN again').waitFor()
     await dialog.getByRole('button', { name: 'Resume it' }).click()
     await page.locator('.heading .badge').waitFor({ state: 'detached' })
     t.like(await of(id), { owner: 'admin', suspended: null, secretParams: [] })
