@@ -15,7 +15,7 @@ export class Semaphore {
     return this.#waiting.size
   }
 
-  /** Settles as `work` does: a failure never affects the next caller. Rejects as `acquire` does. */
+  /** Settles like `work`: a failure never affects the next caller. Rejects like `acquire`. */
   async run<T>(work: () => Promise<T> | T, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(signal)
     try {

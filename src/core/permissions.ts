@@ -2,14 +2,14 @@
 export const roles = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
 export type Role = (typeof roles)[number]
 
-/** What a user may be allowed beside what the role says (contract §2). */
+/** Rights that a user can have in addition to those of the role (contract §2). */
 export const rights = ['hosts:remove'] as const
 export type Right = (typeof rights)[number]
 
-/** What a caller may ask for; each route names exactly one. */
+/** Kinds of operations; each route declares exactly one. */
 export type Action = 'read' | 'change' | 'execute' | 'removeHosts' | 'administer'
 
-/** The weakest role that may do it (contract §2), and the right that does as well. */
+/** The weakest role that may do it (contract §2), and a right that is an alternative. */
 const needs: Record<Action, { readonly role: Role; readonly right?: Right }> = {
   read: { role: 'VIEWER' },
   change: { role: 'OPERATOR' },
@@ -18,7 +18,7 @@ const needs: Record<Action, { readonly role: Role; readonly right?: Right }> = {
   administer: { role: 'ADMIN' },
 }
 
-/** Whether one role is another or above it. */
+/** Whether `role` is `needed` or above it. */
 export function reaches(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed)
 }
@@ -28,7 +28,7 @@ export function may(role: Role, action: Action, own: readonly Right[] = []): boo
   return reaches(role, needed) || (right !== undefined && own.includes(right))
 }
 
-/** What it takes, for people: `OPERATOR`. */
+/** Required role or right, for people: `OPERATOR`. */
 export function neededFor(action: Action): string {
   const { role, right } = needs[action]
   return right === undefined ? role : `${role} or the right ${right}`

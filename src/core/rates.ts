@@ -1,11 +1,11 @@
-/** Keys that are remembered; those whose allowance is whole again are forgotten beyond it. */
+/** Most keys tracked; beyond it, keys with a full allowance are dropped. */
 const mostAllowances = 10_000
 
-/** How often each of many may do a thing: so many times at once, and once more for every period that has passed. */
+/** Rate limit per key: a burst, refilled by one per period. */
 export class Allowance {
   readonly #burst: number
   readonly #period: number
-  /** When the allowance of a key is whole again. */
+  /** Time at which a key's allowance is full again. */
   readonly #wholeAt = new Map<string | number, number>()
 
   /** `period` in milliseconds. */
@@ -14,20 +14,20 @@ export class Allowance {
     this.#period = period
   }
 
-  /** Takes one at `now` (monotonic milliseconds): 0, or the milliseconds after which there is one again. */
+  /** Takes one at `now` (monotonic milliseconds): returns 0, or the milliseconds until one is available. */
   take(key: string | number, now: number): number {
     const wait = this.wait(key, now)
     if (wait === 0) this.spend(key, 1, now)
     return wait
   }
 
-  /** The same without taking it. */
+  /** Like `take`, without taking it. */
   wait(key: string | number, now: number): number {
     const used = Math.max(this.#wholeAt.get(key) ?? now, now) - now
     return Math.max(0, used - (this.#burst - 1) * this.#period)
   }
 
-  /** Takes `count` at `now`, even more than there are: 0, or the milliseconds for which some are owed. */
+  /** Takes `count` at `now`, even beyond the allowance: returns 0, or the milliseconds until the debt is paid off. */
   spend(key: string | number, count: number, now: number): number {
     const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + count * this.#period
     this.#wholeAt.set(key, wholeAt)
@@ -42,15 +42,15 @@ export class Allowance {
 
 /** Milliseconds without an event after which the next one begins another burst. */
 const quiet = 5000
-/** Bursts at once that are told apart; an event beyond them begins none. */
+/** Most kinds of bursts tracked at once; an event of a further kind begins none. */
 const mostBursts = 8
 
 /** Finds the first event of a burst, so that a burst is reported once. */
 export class Burst {
-  /** When each was last heard. */
+  /** Time of each kind's last event. */
   readonly #heard = new Map<string, number>()
 
-  /** Whether the event at `now` (monotonic milliseconds) is the first of its burst; `which` names its kind. */
+  /** Whether the event at `now` (monotonic milliseconds) is the first of its burst; `which` is its kind. */
   begins(now: number, which = ''): boolean {
     for (const [each, at] of this.#heard) if (now - at > quiet) this.#heard.delete(each)
     const isFirst = !this.#heard.has(which)
@@ -60,22 +60,22 @@ export class Burst {
   }
 }
 
-/** A window, milliseconds, and the lines that one source may write in it. */
+/** Window in milliseconds, and the lines that one source may write in it. */
 const lineWindow = 60_000
 const mostLines = 10
-/** Sources told apart in one window; those beyond share one budget. */
+/** Most sources tracked in one window; further ones share one budget. */
 const mostSources = 10_000
 const sharedSource = ''
 
-/** Bounds what others can make us write into a log by sending the same fault again and again. */
+/** Limits log lines per source, so that a peer that repeats a fault cannot flood the log. */
 export class LineBudget {
   #opened = Number.NEGATIVE_INFINITY
   readonly #spent = new Map<string, number>()
   #leftOut = 0
 
   /**
-   * Whether `source` may write one more line at `now` (monotonic milliseconds); then how many lines of all sources
-   * were left out since the last one that was written, else null.
+   * Number of lines of all sources suppressed since the last one written, if `source` may write another at `now`
+   * (monotonic milliseconds); null if it may not.
    */
   take(source: string, now: number): number | null {
     if (now - this.#opened >= lineWindow) {

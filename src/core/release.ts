@@ -1,44 +1,44 @@
-/** Machines that there are builds for, by Node's name of their architecture. */
+/** Architectures with builds, by Node's name. */
 export const architectures = ['x64', 'arm64'] as const
 export type Architecture = (typeof architectures)[number]
 
-/** Versions name directories. */
+/** Restricted, because versions become names of directories. */
 export const versionPattern: RegExp = /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:[-+][0-9A-Za-z.+-]{1,64})?$/
 
-/** What a release's maker says of one executable, as its `.sig` holds it (contract §10). */
+/** Signature of one executable by the release's maker, as in its `.sig` (contract §10). */
 export interface ReleaseSignature {
   readonly version: string
   readonly os: 'linux'
   readonly arch: Architecture
-  /** Of the executable, 64 hex digits. */
+  /** SHA-256 of the executable, 64 hex digits. */
   readonly sha256: string
   /** Ed25519 over `releaseText`, base64. */
   readonly signature: string
 }
 
-/** An executable of rsm that a server hands out. */
+/** An executable of rsm that a server offers for download. */
 export interface Build {
-  /** As `/dl` has it: `rsm-linux-x64`. */
+  /** As under `/dl`: `rsm-linux-x64`. */
   readonly name: string
   readonly arch: Architecture
-  /** Of the executable, 64 hex digits. */
+  /** SHA-256 of the executable, 64 hex digits. */
   readonly sha256: string
   /** Bytes. */
   readonly size: number
 }
 
-/** How a version stands to another; releases of one minor number, or of neighbouring ones, understand each other in full. */
+/** Comparison of two versions; releases with the same or neighbouring minor numbers are compatible. */
 interface VersionComparison {
   readonly isOlder: boolean
   readonly isNewer: boolean
   readonly isCompatible: boolean
 }
 
-/** What a release key signs; it begins unlike anything else that is signed by a key of Ed25519. */
+/** Text that a release key signs; its prefix distinguishes it from all other Ed25519-signed texts. */
 export const releaseText = ({ version, os, arch, sha256 }: Omit<ReleaseSignature, 'signature'>): string =>
   `rsm-release v1\n${version}\n${os}-${arch}\n${sha256}\n`
 
-/** What a `.sig` holds, from its text or what was sent of it; null where it is none. */
+/** Parses a `.sig`, from its text or its parsed JSON; null if invalid. */
 export function readReleaseSignature(given: unknown): ReleaseSignature | null {
   if (typeof given === 'string')
     try {
@@ -58,7 +58,7 @@ export function readReleaseSignature(given: unknown): ReleaseSignature | null {
 
 export const buildName = (arch: Architecture): string => `rsm-linux-${arch}`
 
-/** Which build a file is by its name, and whether it is compressed; null where the name is none. */
+/** The build that a file name stands for, and whether it is compressed; null for any other name. */
 export function buildOf(file: string): { arch: Architecture; isXz: boolean } | null {
   const [, word, xz] = /^rsm-linux-(\w+)(\.xz)?$/.exec(file) ?? []
   const arch = architectures.find((each) => each === word)
@@ -70,7 +70,10 @@ function numbers(version: string): [number, number, number] | null {
   return patch === undefined ? null : [Number(major), Number(minor), Number(patch)]
 }
 
-/** By their three numbers (semver.org §11), without what stands behind, such as `-beta.1`; null when one can not be read. */
+/**
+ * Compares the three numbers (semver.org §11) and ignores suffixes such as `-beta.1`; null if either is not a
+ * version.
+ */
 export function compareVersions(one: string, other: string): VersionComparison | null {
   const [left, right] = [numbers(one), numbers(other)]
   if (left === null || right === null) return null
@@ -80,15 +83,15 @@ export function compareVersions(one: string, other: string): VersionComparison |
   return { isOlder: difference < 0, isNewer: difference > 0, isCompatible }
 }
 
-/** What there is to do where an agent and its server are of different releases; HOST stands for the host. */
+/** Advice if an agent and its server have different releases; HOST stands for the host. */
 export const skewAdvice = ({ isOlder }: VersionComparison): string =>
   isOlder
     ? 'install the release of the server on HOST: `rsm hosts upgrade HOST`'
     : 'upgrade the server: `rsm server upgrade FILE`'
 
 /**
- * Why a host is WARNING for the release of its agent: it is more than one minor number from the server's (contract §10).
- * Null where it is not, and where either is no version.
+ * Reason for WARNING if the agent is more than one minor version from the server (contract §10). Null if it is not,
+ * and if either is not a version.
  */
 export function skewReason(agent: string, server: string): string | null {
   const found = compareVersions(agent, server)

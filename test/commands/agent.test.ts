@@ -85,7 +85,7 @@ test('an agent that is stopped says goodbye: doctor, what waits and what gave up
   t.regex(
     doctor.stdout,
     new RegExp(
-      `^web1 is NO LINK: its agent was stopped \\d+ s ago\nerror +${stopped}: no script gets there\n +start it again on web1\n`,
+      `^web1 is NO LINK: its agent was stopped \\d+ s ago\nerror +${stopped}: no script can run there\n +start it again on web1\n`,
     ),
   )
   t.notRegex(doctor.stdout.slice(doctor.stdout.indexOf('\n')), /no link|healthy/)
@@ -141,7 +141,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   const away = await status()
   t.is(away.exit, 1)
   t.regex(away.stdout, /linked +no, since /)
-  t.regex(away.stdout, /^error +(it has no link|the server does not hear it): .*\n +\S/m)
+  t.regex(away.stdout, /^error +(it has no link|no heartbeat reaches the server): .*\n +\S/m)
   const path = join(dataDir, 'status.json')
   const dead = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), startTime: 1 })
   await agent.stop()

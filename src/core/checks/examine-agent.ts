@@ -5,10 +5,10 @@ import { type CheckResult, finding } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
 import { checkClock, checkContainment, checkLimits, checkUser } from './setting-checks.ts'
 
-/** Percent of the disk of its data directory that should be free. */
+/** Percent free on the data directory's disk below which a warning is due. */
 const littleRoom = 10
 
-/** Other agents that are named. */
+/** Other agents that the note lists. */
 const mostNamed = 3
 
 type ReportedField =
@@ -22,18 +22,18 @@ type ReportedField =
   | 'clockOffsetSeconds'
   | 'terminalLack'
 
-/** What is seen of an agent on its own host. */
+/** Facts about an agent, seen from its own host. */
 export interface AgentFacts extends Setting, Pick<AgentState, ReportedField> {
   readonly pid: number
   readonly isStopped: boolean
   readonly dataDir: string
-  /** Percent of the disk of its data directory; null where that can't be told. */
+  /** Percent free on the disk of its data directory; null if unknown. */
   readonly freePercent: number | null
   /** Other agents on this host. */
   readonly others: readonly { readonly pid: number; readonly user: string }[]
 }
 
-/** Whether a script that is sent to this host gets here: the exit code of `rsm agent status`. */
+/** Whether a script for this host would reach it; decides the exit code of `rsm agent status`. */
 export function isReachable(facts: AgentFacts): boolean {
   if (facts.isStopped || facts.hostId === null) return false
   const heartbeats = facts.lastHeartbeatAt !== null && facts.heartbeatFault === null
@@ -46,25 +46,27 @@ function checkProcess({ pid, isStopped }: AgentFacts): CheckResult {
     finding(
       'stopped',
       'error',
-      `its process is stopped: what is said here is from before`,
+      `its process is suspended: this report is out of date`,
       `\`kill -CONT ${pid}\``,
     ),
   ]
 }
 
-/** One cause is told once: without a heartbeat there is no link either. */
+/** Reports one cause only, because without heartbeats there is no link either. */
 function checkConnection(facts: AgentFacts): CheckResult {
   const { hostId, url, reason, heartbeatFault } = facts
   if (hostId === null) {
-    const why = reason === null ? 'it asks its server to register it' : `it is not registered yet: ${reason}`
-    return [finding('not-registered', 'error', why, reason === null ? 'ask again' : linkAdvice(reason, url))]
+    const why = reason === null ? 'it is registering with its server' : `it is not registered yet: ${reason}`
+    return [
+      finding('not-registered', 'error', why, reason === null ? 'check again' : linkAdvice(reason, url)),
+    ]
   }
   if (heartbeatFault !== null)
     return [
       finding(
         'silent',
         'error',
-        `the server does not hear it: ${heartbeatFault}`,
+        `no heartbeat reaches the server: ${heartbeatFault}`,
         linkAdvice(heartbeatFault, url),
       ),
     ]
@@ -83,8 +85,8 @@ function checkDisk({ dataDir, freePercent }: AgentFacts): CheckResult {
     finding(
       'disk',
       severity,
-      `${room}: output of scripts has to wait there`,
-      `make room: \`df -h ${dataDir}\``,
+      `${room}: it must hold output of scripts`,
+      `free up space: \`df -h ${dataDir}\``,
     ),
   ]
 }
@@ -98,7 +100,7 @@ function checkOthers({ others }: AgentFacts): CheckResult {
       'other-agents',
       'note',
       `other agents run on this host: ${named.join(', ')}`,
-      'each needs a data directory and a hostname of its own; stop those that are not wanted',
+      'each needs its own data directory and hostname; stop unwanted ones',
     ),
   ]
 }
@@ -110,12 +112,12 @@ function checkTerminals({ hostId, terminalLack }: AgentFacts): CheckResult {
       'terminal',
       'note',
       `no terminal can be opened here: ${terminalLack}`,
-      '`rsm exec` works without',
+      '`rsm exec` works without one',
     ),
   ]
 }
 
-/** What is the matter with an agent, seen from its own host. */
+/** Examines an agent from its own host. */
 export function examineAgent(facts: AgentFacts): Examination {
   return gather([
     checkProcess(facts),

@@ -22,14 +22,14 @@ import { span } from './words.ts'
 
 /** Percent at which a disk counts as full. */
 const fullDisk = 98
-/** Reports that may be missing before they are missed. */
+/** Metrics reports that may be missing before that is reported. */
 const missingReports = 3
 
-/** Faults of a host, and what was looked at and is well. */
+/** Faults of a host, and the checks that it passed. */
 export interface Examination {
   /** Worst first. */
   readonly findings: readonly Finding[]
-  /** A few words for each thing that is as it should be. */
+  /** A few words for each check that passed. */
   readonly well: readonly string[]
 }
 
@@ -41,7 +41,7 @@ const checks: readonly ((facts: HostFacts) => CheckResult)[] = [
   checkWork,
 ]
 
-/** Looks at what an agent said before it went away, if it has. */
+/** Checks of what the agent reported last, even if it is gone now. */
 const settingChecks: readonly ((facts: HostFacts) => CheckResult)[] = [
   checkLoad,
   ({ host }) => checkClock(host.agent?.clockOffsetSeconds ?? null),
@@ -52,7 +52,7 @@ const settingChecks: readonly ((facts: HostFacts) => CheckResult)[] = [
   checkTerminals,
 ]
 
-/** What servers before this release do not tell of an agent is as what an agent has not said. */
+/** Defaults for fields that older servers leave out. */
 const unsaid = {
   reachable: false,
   linkLostAt: null,
@@ -63,8 +63,8 @@ const unsaid = {
 }
 
 /**
- * Why a host is not as it should be: a decision on what the REST API tells of it, made where it is asked for, so that it
- * works with older servers too.
+ * Finds out why a host is not healthy, from its REST API data. Runs in the client, so that it works with older
+ * servers too.
  */
 export function examineHost(given: HostFacts): Examination {
   const facts = withUnsaid(given)
@@ -75,7 +75,7 @@ export function examineHost(given: HostFacts): Examination {
   ])
   const { status, statusReason } = facts.host
   if (status === 'ONLINE' || complains(found.findings)) return found
-  // A reason that this release does not know is a newer server's.
+  // A newer server may give a reason that this release does not know.
   const other = finding('status', 'warning', statusReason ?? `it is ${status}`, '`rsm hosts show HOST`')
   return { findings: worstFirst([other, ...found.findings]), well: found.well }
 }
@@ -85,7 +85,7 @@ function withUnsaid(facts: HostFacts): HostFacts {
   return { ...facts, host: { ...host, agent: host.agent && { ...unsaid, ...host.agent } } }
 }
 
-/** Drops notes: they explain no fault. */
+/** Drops notes, which explain no fault. */
 const complaintsOf = (result: CheckResult): CheckResult =>
   typeof result === 'string' || result === null ? null : result.filter(({ severity }) => severity !== 'note')
 
@@ -94,7 +94,7 @@ export function gather(results: readonly CheckResult[]): Examination {
   return { findings: worstFirst(findings), well: results.filter((result) => typeof result === 'string') }
 }
 
-/** Cpu, memory and disks, by the last report; of a silent host there is nothing to tell. */
+/** Checks cpu, memory and disks by the last report; nothing for a silent host. */
 function checkLoad(facts: HostFacts): CheckResult {
   const { host, server } = facts
   const { metrics, agent } = host
@@ -119,8 +119,8 @@ function checkLoad(facts: HostFacts): CheckResult {
 }
 
 /**
- * Seconds without a report, as far as that is known: a server forgets the reports of before its start, and an older one
- * does not say when that was.
+ * Seconds without a report; null if unknown. A server forgets reports at a restart, and an older one does not say
+ * when it started.
  */
 function secondsUnreported({ host, now, server }: HostFacts): number | null {
   const since = (at: string) => Math.max(0, (now - Date.parse(at)) / 1000)
@@ -141,7 +141,7 @@ function findingOf(measure: Measure, mayRun: boolean): Finding {
   return finding(code, severity, message, advice, `${name} nearly all ${state}`)
 }
 
-/** What shows who takes it; a path that would need quoting is not put into a command. */
+/** Command that shows the biggest consumers. A path that would need quoting is replaced by `/`. */
 function commandOn({ name }: Measure): string {
   if (name === 'cpu') return 'ps aux --sort=-%cpu | head'
   if (name === 'memory') return 'ps aux --sort=-rss | head'

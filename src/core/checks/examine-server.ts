@@ -7,27 +7,27 @@ import { type CheckResult, finding } from './finding.ts'
 import { clockTolerance } from './setting-checks.ts'
 import { clockWords, span } from './words.ts'
 
-/** Days of life below which a certificate is worth a word, and an alarm. */
+/** Days of validity below which a certificate is a warning, and an error. */
 const soon = 30
 const verySoon = 7
 const day = 86_400
 
-/** The way from here to the server, and what it says of itself. */
+/** The connection from here to the server, and the server's own report. */
 export interface ServerFacts {
   readonly url: string
-  /** Null where it is too old to say. */
+  /** Null if the server is too old to report it. */
   readonly info: ServerInfo | null
-  /** Of the program that asks. */
+  /** Version of this rsm. */
   readonly version: string
-  /** Seconds by which the clock here is ahead of the server's; null where that can't be told. */
+  /** Seconds by which the local clock is ahead of the server's; null if unknown. */
   readonly clockOffsetSeconds: number | null
-  /** Why it takes no work; null when it does. */
+  /** Why it accepts no work; null if it does. */
   readonly notReady: string | null
-  /** Null where it is too old to say. */
+  /** Null if the server is too old to report it. */
   readonly status: ServerStatus | null
-  /** When its certificate ends, milliseconds since 1970; null without TLS, or where it was not seen. */
+  /** When its certificate expires, milliseconds since 1970; null without TLS, or if not seen. */
   readonly certificateEnds: number | null
-  /** Milliseconds since 1970 by the clock here. */
+  /** Milliseconds since 1970 by the local clock. */
   readonly now: number
 }
 
@@ -69,14 +69,14 @@ function checkRestore({ status }: ServerFacts): CheckResult {
 function checkClockJump({ status }: ServerFacts): CheckResult {
   // Absent from older servers.
   if (!status?.clock) return null
-  const todo = 'set the clock right; where it is, on the machine of the server: `rsm server confirm-clock`'
+  const todo = 'correct the clock; if it is right, on the machine of the server: `rsm server confirm-clock`'
   return [finding('clock-jumped', 'warning', doubtSentence(status.clock), todo)]
 }
 
 function checkVersion({ info, version }: ServerFacts): CheckResult {
   const found = info && compareVersions(version, info.version)
   if (!info || !found) return null
-  if (!found.isOlder && !found.isNewer) return `is ${info.version}, as this rsm`
+  if (!found.isOlder && !found.isNewer) return `is ${info.version}, like this rsm`
   const mismatch = found.isCompatible ? '' : ': they may not understand each other'
   return [
     finding(
@@ -95,8 +95,8 @@ function checkClock({ clockOffsetSeconds: offset }: ServerFacts): CheckResult {
     finding(
       'clock',
       'warning',
-      `the clock here is ${clockWords(offset)}${offset > 0 ? ' of' : ''} the server's: one of both is wrong`,
-      'timedatectl, here and there',
+      `the clock here is ${clockWords(offset)}${offset > 0 ? ' of' : ''} the server's: one of them is wrong`,
+      'check both with timedatectl',
     ),
   ]
 }
@@ -124,7 +124,7 @@ function checkSecrecy({ url, certificateEnds, now }: ServerFacts): CheckResult {
   ]
 }
 
-/** What is the matter between here and the server. */
+/** Examines a server from here. */
 export function examineServer(facts: ServerFacts): Examination {
   return gather([
     checkReadiness(facts),

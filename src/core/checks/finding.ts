@@ -4,11 +4,13 @@ import type { ServerInfo } from '../protocol/http/server.ts'
 /** Intervals after which a late heartbeat is reported, before the host is OFFLINE. */
 const lateFactor = 1.5
 
-/** error: no script can run there; warning: something is wrong; note: a property of the host that one should know. */
+/** error: no script can run there; warning: something is wrong; note: a property of the host worth knowing. */
 export const severities = ['error', 'warning', 'note'] as const
 export type Severity = (typeof severities)[number]
 
-/** What `rsm hosts doctor`, `rsm agent status` and `rsm server doctor` find; a closed set that programs may rely on. */
+/**
+ * Findings of `rsm hosts doctor`, `rsm agent status` and `rsm server doctor`; a closed set that programs may rely on.
+ */
 export type FindingCode =
   | 'never-joined'
   | 'revoked'
@@ -57,39 +59,39 @@ export type FindingCode =
   | 'software'
   | 'upgrade'
 
-/** One thing that is not as it should be. */
+/** A fault or note about a host, an agent or a server. */
 export interface Finding {
   readonly code: FindingCode
   readonly severity: Severity
-  /** What is the matter, with its figures; without the host's name. */
+  /** The fault with its figures; without the host's name. */
   readonly message: string
-  /** The same without what differs from host to host: findings of several hosts fold under these words. */
+  /** The fault without details of one host: findings of several hosts fold under it. */
   readonly title: string
-  /** What to do or type next; `HOST` stands for the host's name, and commands stand between backticks. */
+  /** Next step; `HOST` stands for the host's name, and commands are in backticks. */
   readonly advice: string
 }
 
-/** What a look at one thing comes to: what is wrong with it, a few words where it is well, null where it can't be told. */
+/** Result of one check: findings; or a few words if it passed; or null if it does not apply. */
 export type CheckResult = readonly Finding[] | string | null
 
-/** All that is looked at to say what is the matter with a host. */
+/** Input of a host's checks. */
 export interface HostFacts {
   readonly host: Host
-  /** Where its server is, as the one who asks knows it. */
+  /** URL of the server, as the caller knows it. */
   readonly url: string
-  /** Null where the server is too old to say. */
+  /** Null if the server is too old to report it. */
   readonly server: ServerInfo | null
   /** Milliseconds since 1970 by the server's clock. */
   readonly now: number
-  /** Running tasks that this host takes part in and has not begun; null where nobody counted. */
+  /** Running tasks that wait for this host; null if not counted. */
   readonly waiting: number | null
 }
 
-/** Hosts of which the same was found. */
+/** A finding, and the hosts that share it. */
 interface FoldedFinding {
   readonly finding: Finding
   readonly hostnames: readonly string[]
-  /** With figures where all have the same, else without. */
+  /** With figures if they are the same on all hosts, else without. */
   readonly message: string
 }
 
@@ -103,45 +105,45 @@ export function finding(
   return { code, severity, message, title, advice }
 }
 
-/** The advice for one host, or for several: then `HOST` stays, and stands for each of them. */
+/** Advice for a host, or for several: then `HOST` stays, and stands for each of them. */
 export function markedAdviceFor({ advice }: Pick<Finding, 'advice'>, hostname: string): string {
   return advice.replaceAll(/\bHOST\b/g, hostname)
 }
 
-/** The same without the marks of its commands. */
+/** Advice without the backticks of its commands. */
 export function adviceFor(found: Pick<Finding, 'advice'>, hostname: string): string {
   return markedAdviceFor(found, hostname).replaceAll('`', '')
 }
 
-/** Worst first; those of one severity stay in the order in which they were found. */
+/** Worst first; within a severity the order stays. */
 export function worstFirst(findings: readonly Finding[]): Finding[] {
   return severities.flatMap((severity) => findings.filter((each) => each.severity === severity))
 }
 
-/** Whether anything is wrong: notes are no complaint. */
+/** Whether anything is wrong; notes do not count. */
 export function complains(findings: readonly Pick<Finding, 'severity'>[]): boolean {
   return findings.some(({ severity }) => severity !== 'note')
 }
 
-/** Whether its agent is heard; what is known of it else is from when it last was. */
+/** Whether the agent sends heartbeats; if not, all other facts are from when it last did. */
 export function isHeard({ host }: HostFacts): boolean {
   return host.agent !== null && host.status !== 'OFFLINE'
 }
 
-/** Whether a heartbeat of a host that is still counted as heard is overdue; false where the server tells no interval. */
+/** Whether a heartbeat is overdue although the host is not OFFLINE yet; false if the server reports no interval. */
 export function isLate(facts: HostFacts): boolean {
   const silent = secondsSilent(facts)
   const interval = facts.server?.heartbeatInterval
   return isHeard(facts) && silent !== null && interval !== undefined && silent > lateFactor * interval + 1
 }
 
-/** Seconds since the last heartbeat; null where there was none. */
+/** Seconds since the last heartbeat; null if there was none. */
 export function secondsSilent({ host, now }: HostFacts): number | null {
   const at = host.agent?.lastHeartbeatAt
   return at === null || at === undefined ? null : Math.max(0, (now - Date.parse(at)) / 1000)
 }
 
-/** Findings with the same words and the same advice together: the worst first, then those of the most hosts. */
+/** Folds findings with the same words and advice: the worst first, then those of the most hosts. */
 export function foldFindings(
   hosts: readonly { readonly hostname: string; readonly findings: readonly Finding[] }[],
 ): FoldedFinding[] {

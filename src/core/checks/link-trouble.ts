@@ -1,4 +1,4 @@
-/** Why an agent does not get through to its server, and what helps, commands between backticks; `at` is the server's URL. */
+/** Reason why an agent cannot reach its server, with advice; commands are in backticks, `at` is the server's URL. */
 interface Trouble {
   readonly words: RegExp
   readonly advice: (at: string) => string
@@ -6,7 +6,7 @@ interface Trouble {
 
 const hostOf = (url: string) => /^\w+:\/\/(?:\[([^\]]+)\]|([^/:]+))/.exec(url)?.slice(1).find(Boolean) ?? url
 
-/** The first that fits; by the words of Node, of OpenSSL and of our own server and agent. */
+/** The first match wins. Matches messages of Node, OpenSSL, and our own server and agent, older ones too. */
 const troubles: readonly Trouble[] = [
   {
     words: /^proxy |through the proxy/,
@@ -23,7 +23,7 @@ const troubles: readonly Trouble[] = [
   {
     words: /has expired|CERT_HAS_EXPIRED|not yet valid/,
     advice: () =>
-      'look at the clock of HOST first (timedatectl); if it is right, the server needs a new certificate',
+      'check the clock of HOST first (timedatectl); if it is right, the server needs a new certificate',
   },
   {
     words: /self.signed|unable to (verify|get)|UNABLE_TO|DEPTH_ZERO/i,
@@ -42,53 +42,54 @@ const troubles: readonly Trouble[] = [
   },
   {
     words: /wrong version number|EPROTO|packet length too long/,
-    advice: (at) => `no TLS is spoken at ${at}: should --url begin with http://?`,
+    advice: (at) => `${at} does not speak TLS: should --url begin with http://?`,
   },
   {
-    // What the server and the agent say of enrollment tokens says which command makes another.
+    // Messages about enrollment tokens already name the command that creates another.
     words: /enrollment token/,
     advice: () =>
-      'replace the old token with the new one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
+      'replace the old token with the new one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; otherwise restart the agent)',
   },
   {
-    // Which of both it was the server says when the agent registers anew, and with what to type.
+    // The next registration attempt tells which of both it was, and what to type.
     words: /or the host removed/,
-    advice: () => 'ask again: in a moment the server says which of both, and what helps',
+    advice: () => 'check again in a moment: the server then reports which of the two, and what to do',
   },
   {
     words: /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|needs (a|an agent) token|not logged in/i,
     advice: () =>
-      'its token was revoked: `rsm hosts join --replace HOST` (`rsm hosts join` where the host was removed), then restart the agent with that token',
+      'its token was revoked: `rsm hosts join --replace HOST` (`rsm hosts join` if the host was removed), then restart the agent with that token',
   },
   {
     words: /\b409\b|\b4409\b|share this identity|the same identity/,
     advice: () =>
-      'two agents have this identity (a cloned disk?): stop the other one, empty its data directory, and join it as a host of its own: `rsm hosts join`',
+      'two agents have this identity (a cloned disk?): stop the other one, empty its data directory, and join it as a new host: `rsm hosts join`',
   },
   {
     words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer|silent|timed? ?out/i,
-    advice: (at) => `no way through to ${at}: look at firewalls and routes; \`curl -m 5 ${at}/api/health\``,
+    advice: (at) => `${at} is not reachable: check firewalls and routes; \`curl -m 5 ${at}/api/health\``,
   },
   {
     words: /ECONNRESET|EPIPE|socket hang up/,
-    advice: (at) => `the connection is cut on the way: a firewall or proxy, or ${at} wants https://`,
+    advice: (at) =>
+      `the connection is cut in between: by a firewall or proxy, or because ${at} requires https://`,
   },
   {
     words: /\b1006\b|connection was cut/,
     advice: () =>
-      'the agent tries again by itself; if it stays cut off: is the server up, does a firewall or proxy cut long connections?',
+      'the agent reconnects automatically; if that keeps failing: is the server up, does a firewall or proxy cut long connections?',
   },
   {
     words: /\b(1001|1013|503|429)\b|was shutting down|was overloaded|has ended it|had not heard it/,
-    advice: () => 'the server restarts or is overloaded: the agent comes back by itself',
+    advice: () => 'the server restarts or is overloaded: the agent reconnects automatically',
   },
   {
     words: /answered \d+|Unexpected server response|has not been opened|\b44\d\d\b/,
-    advice: (at) => `a proxy in between lets no WebSockets through: it has to pass on Upgrade for ${at}/ws/`,
+    advice: (at) => `a proxy in between blocks WebSockets: it must forward Upgrade for ${at}/ws/`,
   },
 ]
 
-/** What helps an agent whose link or heartbeat fails for this reason. */
+/** Advice for an agent whose link or heartbeat fails for this reason. */
 export function linkAdvice(reason: string, url: string): string {
   const known = troubles.find(({ words }) => words.test(reason))
   return known ? known.advice(url) : `does HOST reach the server? \`curl -m 5 ${url}/api/health\``

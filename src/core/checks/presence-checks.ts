@@ -4,21 +4,21 @@ import { type CheckResult, finding, type HostFacts, isHeard, isLate, secondsSile
 import { linkAdvice } from './link-trouble.ts'
 import { span } from './words.ts'
 
-/** An agent that runs for less may still be about to link, seconds. */
+/** Seconds after its start in which an agent may still be about to link. */
 const startTime = 15
 
 const askThere = 'is HOST up? then on HOST: `rsm agent status`'
 
-/** The finding of an agent that said goodbye: silence and a missing link follow from it. */
+/** An agent that announced its stop: explains the silence and the missing link. */
 function stopped({ host }: HostFacts): CheckResult {
   const fault = host.agent?.linkFault
   if (fault?.startsWith(stoppedReason) !== true) return null
   return [
-    finding('stopped', 'error', `${fault}: no script gets there`, 'start it again on HOST', stoppedReason),
+    finding('stopped', 'error', `${fault}: no script can run there`, 'start it again on HOST', stoppedReason),
   ]
 }
 
-/** Whether an agent has joined, is still allowed, and heartbeats. */
+/** Checks that an agent has joined, is still allowed, and sends heartbeats. */
 export function checkHeartbeats(facts: HostFacts): CheckResult {
   const { host, url, server } = facts
   if (host.agent === null)
@@ -45,13 +45,13 @@ export function checkHeartbeats(facts: HostFacts): CheckResult {
   if (host.status === 'OFFLINE') {
     const since = silent === null ? 'since the server started' : `for ${span(silent)}`
     const cause = host.agent.connected
-      ? 'the link still stands: the agent is stopped or hangs'
+      ? 'the link is still up: the agent is suspended or hangs'
       : `host or agent is down, or does not reach ${url}`
     const ask = host.agent.connected ? 'on HOST: `rsm agent status`' : askThere
     return [finding('silent', 'error', `no heartbeat ${since}: ${cause}`, ask, `no heartbeat: ${cause}`)]
   }
   if (silent !== null && isLate(facts)) {
-    const every = `no heartbeat for ${span(silent)}, they come every ${server?.heartbeatInterval} s`
+    const every = `no heartbeat for ${span(silent)}, expected every ${server?.heartbeatInterval} s`
     if (host.agent.connected || host.agent.onDemand === true)
       return [finding('late', 'warning', `${every}: OFFLINE soon`, askThere, 'the heartbeat is late')]
     const cause = `no link either: host or agent is down, or does not reach ${url}`
@@ -59,18 +59,18 @@ export function checkHeartbeats(facts: HostFacts): CheckResult {
       finding('late', 'error', `${every}, and ${cause}`, askThere, `the heartbeat is late, and ${cause}`),
     ]
   }
-  return silent === null ? 'heartbeats come' : `heard ${span(silent)} ago`
+  return silent === null ? 'heartbeats arrive' : `heard ${span(silent)} ago`
 }
 
-/** Whether there is a link over which a script can be sent. */
+/** Checks that there is a link over which a script can be sent. */
 export function checkLink(facts: HostFacts): CheckResult {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || stopped(facts) !== null) return null
-  // Who is not heard has told nothing of its link since: one cause is told once.
+  // The state of the link is unknown while heartbeats are late: checkHeartbeats reports that.
   if (!agent.connected && isLate(facts)) return null
   if (agent.connected) return 'linked'
   if (agent.onDemand === true && agent.linkFault === null) return 'links when there is work (--on-demand)'
-  const title = 'heartbeats come, but there is no link, so no script gets there'
+  const title = 'heartbeats arrive, but there is no link, so no script can run there'
   if (agent.linkFault !== null)
     return [
       finding(
@@ -88,31 +88,31 @@ export function checkLink(facts: HostFacts): CheckResult {
         'link-down',
         'note',
         'the agent has just started and is not linked yet',
-        'ask again in a few seconds',
+        'check again in a few seconds',
       ),
     ]
-  // By its last heartbeat the agent had its link.
+  // At its last heartbeat the agent still had its link.
   if (agent.onDemand === false)
     return [
       finding(
         'link-down',
         'error',
-        `the link is gone since the last heartbeat, ${span(silent)} ago: the agent links again, or has ended`,
-        'ask again in a few seconds; then on HOST: `rsm agent status`',
-        'the link is gone since the last heartbeat: the agent links again, or has ended',
+        `the link was lost after the last heartbeat, ${span(silent)} ago: the agent is reconnecting or has exited`,
+        'check again in a few seconds; then on HOST: `rsm agent status`',
+        'the link was lost after the last heartbeat: the agent is reconnecting or has exited',
       ),
     ]
   return [
     finding(
       'link-down',
       'warning',
-      'heartbeats come, but there is no link: the agent links on demand, or no WebSocket gets through',
-      'on HOST: `rsm agent status`; a proxy in between has to pass on Upgrade for /ws/',
+      'heartbeats arrive, but there is no link: the agent links on demand, or a proxy blocks WebSockets',
+      'on HOST: `rsm agent status`; a proxy in between must forward Upgrade for /ws/',
     ),
   ]
 }
 
-/** Whether the agent's identity is its own (contract §6). */
+/** Checks that no other agent has the same identity (contract §6). */
 export function checkIdentity(facts: HostFacts): CheckResult {
   const { host } = facts
   if (host.agent === null) return null
@@ -128,7 +128,7 @@ export function checkIdentity(facts: HostFacts): CheckResult {
   ]
 }
 
-/** By the agent's reason, which names the error code where its data directory cannot be read. */
+/** Advice for the agent's reason, which contains the error code if its data directory cannot be read. */
 function healthAdvice(reason: string): string {
   const [, code] = /can ?not be read \((E[A-Z0-9]+)\)/.exec(reason) ?? []
   switch (code) {
@@ -137,7 +137,7 @@ function healthAdvice(reason: string): string {
       return 'the directory was removed: on HOST stop the agent, then enroll it again with `rsm hosts join --replace HOST`'
     case 'EACCES':
     case 'EPERM':
-      return 'on HOST: give the directory, and the way to it, back to the user of the agent (`namei -l` shows each owner and mode)'
+      return "on HOST: make the directory accessible to the agent's user again (`namei -l` shows owners and modes)"
     case 'EROFS':
     case 'EIO':
       return diskAdvice
@@ -146,16 +146,16 @@ function healthAdvice(reason: string): string {
     case 'EDQUOT':
       return reason.includes(' read-only')
         ? diskAdvice
-        : "make room on the disk of the agent's data directory: output of scripts waits there"
+        : "free up space on the disk of the agent's data directory: it must hold output of scripts"
     default:
       return 'on HOST: look at the file system of the directory (`findmnt`, `dmesg | tail -50`), then restart the agent'
   }
 }
 
 const diskAdvice =
-  'on HOST: `dmesg | tail -50` may say why; check the disk before you mount it read-write again'
+  'on HOST: `dmesg | tail -50` may show why; check the disk before you mount it read-write again'
 
-/** What the agent says of itself: its data directory's disk, and disks that have become read-only. */
+/** Checks the agent's own report: the disk of its data directory, and disks that became read-only. */
 export function checkHealth(facts: HostFacts): CheckResult {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null || stopped(facts) !== null) return null
@@ -173,7 +173,7 @@ export function checkHealth(facts: HostFacts): CheckResult {
   ]
 }
 
-/** Tasks that wait for it, where it can't be reached. */
+/** Counts tasks that wait for an unreachable host. */
 export function checkWork({ host, waiting }: HostFacts): CheckResult {
   if (waiting === null || waiting === 0 || host.agent?.connected === true) return null
   return [

@@ -4,13 +4,13 @@ import { limitNames, limitWords } from '../tasks/limits.ts'
 import { type CheckResult, finding, type HostFacts } from './finding.ts'
 import { clockWords } from './words.ts'
 
-/** Clocks that differ by less are told nothing of: heartbeats take their time. */
+/** Seconds of clock difference that are ignored, because heartbeats take time. */
 export const clockTolerance = 10
 
 const asService =
   'run the agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (rsm agent install writes such a unit)'
 
-/** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
+/** Checks the host's clock against the server's. rsm does not depend on it; TLS, scripts and logs there do. */
 export function checkClock(offset: number | null): CheckResult {
   if (offset === null) return null
   if (Math.abs(offset) < clockTolerance) return 'the clock is right'
@@ -25,13 +25,13 @@ export function checkClock(offset: number | null): CheckResult {
   ]
 }
 
-/** The release of the agent beside the server's. */
+/** Compares the agent's release with the server's. */
 export function checkVersion({ host, server }: HostFacts): CheckResult {
   if (host.agent === null || server === null) return null
   const { agentVersion } = host.agent
   const found = compareVersions(agentVersion, server.version)
   if (found === null) return null
-  if (!found.isOlder && !found.isNewer) return `the agent is ${agentVersion}, as the server`
+  if (!found.isOlder && !found.isNewer) return `the agent is ${agentVersion}, like the server`
   const title = `the agent is ${found.isOlder ? 'older' : 'newer'} than the server`
   const skew = skewReason(agentVersion, server.version)
   const both = skew ?? `the agent is ${agentVersion}, the server ${server.version}`
@@ -41,29 +41,29 @@ export function checkVersion({ host, server }: HostFacts): CheckResult {
   ]
 }
 
-/** As an agent says it; absent where a server is too old to tell it. */
+/** As reported by an agent; absent from older servers. */
 type Reported = Partial<HelloFacts>
 
-/** Whether the end of a script reaches all that it started. */
+/** Checks that ending a script reaches everything it started. */
 export function checkContainment({ containment = null }: Reported): CheckResult {
   if (containment === null) return null
-  if (containment !== 'process-group') return `scripts are held by a ${containment}`
+  if (containment !== 'process-group') return `scripts are contained by a ${containment}`
   return [
     finding(
       'containment',
       'note',
-      'no cgroup: what a script daemonises survives a timeout and a cancel',
+      'no cgroup: daemons started by a script survive timeout and cancel',
       asService,
     ),
   ]
 }
 
-/** Whether a script can do whatever it likes there. */
+/** Whether a script can do anything there. */
 export function isUnbounded({ runsAsRoot, sandbox }: Reported): boolean {
   return runsAsRoot === true && sandbox === 'none'
 }
 
-/** Who scripts run as, and in what. */
+/** Checks the user and sandbox of scripts. */
 export function checkUser(reported: Reported): CheckResult {
   const { runAs = null, runsAsRoot = null, sandbox = null } = reported
   if (runAs === null || runsAsRoot === null || sandbox === null) return null
@@ -79,7 +79,7 @@ export function checkUser(reported: Reported): CheckResult {
   ]
 }
 
-/** Which limits of a task can be kept there. */
+/** Checks which limits of a task can be enforced there. */
 export function checkLimits({ enforces = null }: Reported): CheckResult {
   if (enforces === null) return null
   const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
@@ -89,7 +89,7 @@ export function checkLimits({ enforces = null }: Reported): CheckResult {
   ]
 }
 
-/** Whether `rsm terminal` works there. */
+/** Checks that `rsm terminal` works there. */
 export function checkTerminals({ host }: HostFacts): CheckResult {
   const terminal = host.agent?.terminal ?? null
   if (terminal === null) return null
@@ -97,6 +97,6 @@ export function checkTerminals({ host }: HostFacts): CheckResult {
   const why = host.agent?.terminalLack ?? null
   const title = 'no terminal can be opened there'
   if (why !== null)
-    return [finding('terminal', 'note', `${title}: ${why}`, '`rsm exec` works without', title)]
-  return [finding('terminal', 'note', title, 'on HOST: `rsm agent status` says why')]
+    return [finding('terminal', 'note', `${title}: ${why}`, '`rsm exec` works without one', title)]
+  return [finding('terminal', 'note', title, 'on HOST: `rsm agent status` shows why')]
 }

@@ -1,22 +1,25 @@
-/** What the clocks of a machine show at one moment, in milliseconds. */
+/** Readings of a machine's clocks at one moment, in milliseconds. */
 export interface Reading {
   /** Since 1970, by the clock that people and NTP set. */
   readonly wall: number
-  /** Since the boot, by CLOCK_BOOTTIME: nobody sets it. */
+  /** Since boot, by CLOCK_BOOTTIME, which cannot be set. */
   readonly up: number
-  /** Names the boot. */
+  /** Identifies the boot. */
   readonly bootId: string
 }
 
-/** A step of the wall clock that has not been agreed yet. */
+/** A step of the wall clock that is not agreed yet. */
 interface Step {
-  /** Milliseconds; negative: back. */
+  /** Milliseconds; negative: backwards. */
   readonly by: number
-  /** Milliseconds of running since, in which wall and boot time went on side by side. */
+  /** Milliseconds of running since then in which wall and boot time advanced equally. */
   readonly ran: number
 }
 
-/** When the wall clock was behind: what is stamped so is from then, or was made `by` later and is not as old as it looks. */
+/**
+ * Period in which the wall clock was behind. A time stamp in it may be `by` too early, so its data may be that much
+ * younger.
+ */
 interface Behind {
   readonly from: number
   readonly to: number
@@ -24,34 +27,37 @@ interface Behind {
   readonly isOver: boolean
 }
 
-/** What is known of a wall clock, over all restarts; plain data, kept as JSON. */
+/** State of the wall clock across restarts; plain data, stored as JSON. */
 export interface AgreedTime {
   readonly last: Reading
-  /** What the wall clock showed when it was last agreed. */
+  /** Wall clock time when it was last agreed. */
   readonly agreedAt: number
   readonly steps: readonly Step[]
-  /** Milliseconds by which wall and boot time have drifted apart since the last step or agreement. */
+  /** Milliseconds by which wall and boot time drifted apart since the last step or agreement. */
   readonly drift: number
   readonly behind: readonly Behind[]
 }
 
-/** A step of the server's clock that has been neither agreed nor confirmed: what it would remove waits. */
+/** A step of the server's clock that is neither agreed nor confirmed: deletion by age waits. */
 export interface ClockDoubt {
-  /** Seconds by which the clock is ahead of what was agreed; negative: behind. */
+  /** Seconds by which the clock is ahead of the agreed time; negative: behind. */
   readonly aheadSeconds: number
-  /** Seconds of running after which it is agreed. */
+  /** Seconds of running until it is agreed. */
   readonly agreesInSeconds: number
 }
 
-/** What a wall clock may be ahead without being doubted. */
+/** Milliseconds that a wall clock may deviate without being doubted. */
 const believed = 3600_000
-/** Wall and boot time that differ by less than this go on side by side. */
+/** Wall and boot time that differ by less advance equally. */
 const tolerance = 60_000
-/** Milliseconds of running side by side after which the wall clock is agreed. */
+/** Milliseconds of running at equal speed until the wall clock is agreed. */
 export const agreedAfter = 24 * 3600_000
-/** A look is written down at least so often: of one that a crash cut off no more is unknown. */
+/** Longest interval between stored readings, and so the most that is lost by a crash. */
 export const writtenEvery = 10 * 60_000
-/** Steps and times behind that are kept apart; older ones beyond are joined, and wait as long as the younger. */
+/**
+ * Most steps, and most periods behind, that are kept apart. Beyond that the oldest two merge and wait as long as the
+ * younger.
+ */
 const mostKept = 16
 
 const spans = [
@@ -62,7 +68,7 @@ const spans = [
 
 const within = (milliseconds: number, limit: number) => Math.abs(milliseconds) < limit
 
-/** The first look of a machine; `newest` is the newest time that its data tells of, null without any. */
+/** State at the first reading; `newest` is the newest time stamp in the data, null without any. */
 export function firstTime(reading: Reading, newest: number | null): AgreedTime {
   const by = newest === null ? 0 : reading.wall - newest
   const steps = within(by, tolerance) ? [] : [{ by, ran: 0 }]
@@ -75,34 +81,34 @@ export function firstTime(reading: Reading, newest: number | null): AgreedTime {
   }
 }
 
-/** Milliseconds by which the wall clock is ahead of what is agreed, with the time that has passed since. */
+/** Milliseconds by which the wall clock is ahead of the agreed time plus the time passed since. */
 export function ahead({ steps }: AgreedTime): number {
   return steps.reduce((sum, { by }) => sum + by, 0)
 }
 
-/** Whether the wall clock is so far from what is agreed that what its time would remove has to wait. */
+/** Whether the wall clock deviates so far from the agreed time that deletion by age must wait. */
 export function isDoubted(time: AgreedTime): boolean {
   return !within(ahead(time), believed)
 }
 
-/** Milliseconds of running until nothing is doubted any more, if the wall clock goes on as it does. */
+/** Milliseconds of running until nothing is doubted, if the wall clock does not step again. */
 export function agreesIn({ steps }: AgreedTime): number {
   return steps.reduce((most, { ran }) => Math.max(most, agreedAfter - ran), 0)
 }
 
 /**
- * Takes up a new look at the clocks (contract §11 "Time"). `wasRunning`: the program has been running since the last one;
- * else there was a restart between the two, of it or of the machine.
+ * Adds a new reading (contract §11 "Time"). `wasRunning`: the program has been running since the last reading;
+ * otherwise it or the machine restarted in between.
  */
 export function observe(time: AgreedTime, reading: Reading, wasRunning: boolean): AgreedTime {
   const { last } = time
   const isSameBoot = reading.bootId === last.bootId && reading.up >= last.up
-  // Over a boot nobody knows how long the machine was off: all of that counts as a step.
+  // How long the machine was off is unknown: all of it counts as a step.
   const elapsed = isSameBoot ? reading.up - last.up : reading.up
   const ran = wasRunning ? elapsed : 0
   const drift = time.drift + reading.wall - last.wall - elapsed
   const isStep = !within(drift, tolerance)
-  // A step while it runs makes all that waits begin anew; one over a restart is only the next that waits.
+  // A step while running restarts the wait of all steps; a step across a restart only adds another.
   const older = time.steps.map((step) => ({ by: step.by, ran: isStep && wasRunning ? 0 : step.ran + ran }))
   const all = isStep ? withStep(older, drift) : older
   const steps = all.filter((step) => step.ran < agreedAfter)
@@ -121,14 +127,14 @@ export function observe(time: AgreedTime, reading: Reading, wasRunning: boolean)
   }
 }
 
-/** Someone who knows says that the wall clock is right. */
+/** An administrator confirmed the wall clock. */
 export function confirmed(time: AgreedTime): AgreedTime {
   return { last: time.last, agreedAt: time.last.wall, steps: [], drift: 0, behind: over(time.behind) }
 }
 
 /**
- * How old something surely is that was stamped at `from`, or between `from` and `to`, in milliseconds: where the wall clock
- * is doubted, no older than by the time that passed.
+ * Minimum age in milliseconds of something stamped at `from`, or between `from` and `to`. While the wall clock is
+ * doubted, only time that certainly passed counts.
  */
 export function ageOf(time: AgreedTime, from: number, to: number = from): number {
   const now = time.last.wall - Math.max(0, isDoubted(time) ? ahead(time) : 0)
@@ -139,7 +145,7 @@ export function ageOf(time: AgreedTime, from: number, to: number = from): number
   return now - to - later
 }
 
-/** One that goes back where another had gone forward takes it back. */
+/** Cancels a step out against an earlier one in the opposite direction. */
 function withStep(steps: readonly Step[], by: number): Step[] {
   const against = steps.findLastIndex((step) => step.by > 0 !== by > 0)
   const rest = steps.filter((_, at) => at !== against)
@@ -152,7 +158,7 @@ function withStep(steps: readonly Step[], by: number): Step[] {
 
 const over = (behind: readonly Behind[]) => behind.filter(({ isOver }) => isOver)
 
-/** `unseen`: milliseconds in which something may have been stamped that nobody has looked at. */
+/** `unseen`: milliseconds without a reading, in which something may have been stamped. */
 function behindBy(
   steps: readonly Step[],
   { wall }: Reading,
@@ -176,12 +182,12 @@ function behindBy(
   return [{ from, to, by: Math.max(first.by, second.by), isOver: true }, ...others, now]
 }
 
-/** The doubt in a sentence for people: in the log, the audit log and the status. */
+/** The doubt as a sentence for the log, the audit log and the status. */
 export function doubtSentence({ aheadSeconds, agreesInSeconds }: ClockDoubt): string {
   const how = `${span(Math.abs(aheadSeconds))} ${aheadSeconds > 0 ? 'ahead of' : 'behind'}`
   return (
-    `the clock is ${how} what it should show: what would be removed as too old waits, ` +
-    `until the clock has gone on like this for ${span(agreesInSeconds)} of running, or \`rsm server confirm-clock\` says that it is right`
+    `the clock is ${how} what it should show: old data is not removed ` +
+    `until the clock has run steadily for ${span(agreesInSeconds)}, or \`rsm server confirm-clock\` confirms it`
   )
 }
 

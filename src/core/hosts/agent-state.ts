@@ -1,15 +1,15 @@
 import type { Setting } from '../protocol/http/host-agent.ts'
 import type { Limits } from '../tasks/limits.ts'
 
-/** Percent of the disk of its data directory below which an agent is DEGRADED: spools may fail. */
+/** Percent free on its data directory's disk below which an agent is DEGRADED, because spools may fail. */
 export const leastFreePercent = 3
 
 /**
- * What an agent says of itself to who asks on its own host; times are ISO 8601. How scripts run is known in part until it
- * has registered.
+ * State that an agent reports on its own host; times are ISO 8601. Parts of `Setting` are null until it has
+ * registered.
  */
 export interface AgentState extends Setting {
-  /** Of the rsm that runs as this agent. */
+  /** Version of the agent's rsm. */
   readonly version: string
   readonly agentId: string
   /** Null until it has registered. */
@@ -18,20 +18,20 @@ export interface AgentState extends Setting {
   readonly url: string
   readonly onDemand: boolean
   readonly linked: boolean
-  /** When it was linked, or lost its link. */
+  /** When the link was established or lost. */
   readonly since: string
-  /** Why there is no link; before it has registered, why it has not. */
+  /** Why there is no link; before registration, why it is not registered. */
   readonly reason: string | null
   readonly lastHeartbeatAt: string | null
-  /** Why the server does not hear it; null while it does. */
+  /** Why heartbeats fail; null while they succeed. */
   readonly heartbeatFault: string | null
-  /** How far the clock of this host is ahead of the server's; null until the server was heard. */
+  /** Seconds by which this host's clock is ahead of the server's; null until the server answers. */
   readonly clockOffsetSeconds: number | null
-  /** What no execution may exceed. */
+  /** Upper bounds for every execution. */
   readonly limits: Limits
   readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
-  /** Open sessions; null where none can be opened. */
+  /** Open sessions; null if terminals are unavailable. */
   readonly terminals: number | null
-  /** Why none can be opened. */
+  /** Why terminals are unavailable. */
   readonly terminalLack: string | null
 }

@@ -3,24 +3,24 @@ import type { Metrics } from './host.ts'
 type DiskSizes = Omit<Metrics['disk'][number], 'mountPoint' | 'inodesPercent'>
 type Averaged = Record<string, number>
 
-/** Disks of one bucket, as in one report: mounts that come and go must not make an answer grow without end. */
+/** Most disks of one bucket, as in one report: mounts that come and go must not grow an answer without bound. */
 const mostDisks = 256
 
-/** Collects samples of a time range and answers them thinned out; its memory grows with `points`, not with samples. */
+/** Downsamples a time range; memory grows with `points`, not with samples. */
 export interface Downsample {
-  /** Samples may come in any order; one outside the range is left out. */
+  /** Accepts samples in any order; ignores those outside the range. */
   add(sample: Metrics): void
   /**
-   * At most `points` samples in ascending order: each the average of its bucket, rounded to hundredths, its timestamp the
-   * bucket's start. Disks are matched by mount point. A bucket without samples is left out (contract §3).
+   * At most `points` samples in ascending order: each the average of its bucket, rounded to hundredths, stamped with
+   * the bucket's start. Disks are matched by mount point. Buckets without samples are left out (contract §3).
    */
   samples(): Metrics[]
 }
 
-/** `from` and `to` are milliseconds since the epoch, both within the range; `points` is at least 1. */
+/** `from` and `to` are inclusive, in milliseconds since the epoch; `points` is at least 1. */
 export function createDownsample(range: { from: number; to: number; points: number }): Downsample {
   const { from, to, points } = range
-  // No bucket is shorter than a timestamp can tell.
+  // Timestamps have a resolution of 1 ms.
   const width = Math.max(1, (to - from) / points)
   const buckets = new Map<number, Bucket>()
   return {
@@ -40,7 +40,7 @@ export function createDownsample(range: { from: number; to: number; points: numb
   }
 }
 
-/** Running averages, field by field: a sum of what hosts report could overflow. */
+/** Running averages per field, because sums of what hosts report could overflow. */
 interface Mean<Values extends Averaged> {
   count: number
   readonly values: Values
@@ -108,7 +108,7 @@ function rounded<Values extends Averaged>({ values }: Mean<Values>): Values {
   ) as Values
 }
 
-/** Numbers whose hundredths a double can't hold stay as they are. */
+/** Leaves numbers alone whose hundredths a double cannot represent. */
 function hundredths(value: number): number {
   return Math.abs(value) < 1e12 ? Math.round(value * 100) / 100 : value
 }

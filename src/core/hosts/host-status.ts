@@ -3,49 +3,49 @@ import { stoppedReason } from '../protocol/close-codes.ts'
 import type { Host } from '../protocol/http/hosts.ts'
 import type { AgentStatus, HostStatus, Metrics } from './host.ts'
 
-/** A host's status and, unless it is ONLINE, why (contract §3 "Hosts and their status"). */
+/** A host's status and, unless it is ONLINE, the reason (contract §3 "Hosts and their status"). */
 export interface HostStanding {
   readonly status: HostStatus
   readonly reason: string | null
 }
 
-/** What the server knows of a host when it judges its status. */
+/** Facts from which the server derives a host's status. */
 export interface HostSigns {
   /** Whether an agent has ever registered for it. */
   readonly registered: boolean
   /** Whether the token of its agent was revoked, and no agent has registered since. */
   readonly revoked?: boolean
   /**
-   * Since the last heartbeat or registration, or since the server's start where that is later: after a restart the
-   * count starts anew. By the monotonic clock.
+   * Since the last heartbeat or registration, or since the server's start if that is later: a restart resets the
+   * count. By the monotonic clock.
    */
   readonly secondsSilent: number
-  /** Since the last heartbeat, over restarts, by the server's own wall clock: only said, never judged by. */
+  /** Since the last heartbeat, across restarts, by the server's wall clock: for display only. */
   readonly secondsSinceHeartbeat?: number | null
   /** Seconds. */
   readonly heartbeatInterval: number
-  /** Of the last heartbeat since the server's start; a registration counts as HEALTHY; null when there was neither. */
+  /** From the last heartbeat since the server's start; a registration counts as HEALTHY; null without either. */
   readonly agentStatus: AgentStatus | null
-  /** Why it is not HEALTHY, in the agent's words. */
+  /** Why it is not HEALTHY, as reported by the agent. */
   readonly agentReason?: string | null
-  /** The measures that warn, the fullest first. */
+  /** Measures that warn, the highest first. */
   readonly high: readonly Measure[]
-  /** What stood before: it outlives a restart of the server. */
+  /** Previous status; survives a restart of the server. */
   readonly last: HostStanding | null
-  /** Why its agent is of a release too far from the server's; null where it is not. */
+  /** Reason why its agent's release is too far from the server's; null if it is not. */
   readonly skew?: string | null
-  /** Two agents have been found to use one identity (contract §6). */
+  /** Two agents use the same identity (contract §6). */
   readonly duplicateIdentity: boolean
 }
 
-/** Heartbeat intervals without a heartbeat that make a host OFFLINE (contract §3). */
+/** Missed heartbeat intervals after which a host is OFFLINE (contract §3). */
 export const silentIntervals = 3
 
-/** Reasons that `rsm hosts doctor` tells apart by their words. */
+/** Reasons that `rsm hosts doctor` recognises by their text. */
 export const revokedReason = 'its agent token was revoked'
 export const duplicateReason = 'two agents use the identity of this host'
 
-/** How many measures a reason names: the fullest. */
+/** Most measures that a reason lists: the highest. */
 const maxMeasures = 3
 
 export interface Measure {
@@ -69,24 +69,24 @@ function measuresOf(metrics: Metrics | null): Measure[] {
 const warnPercent = 90
 const clearPercent = 85
 
-/** So long cpu and memory have to be high until they warn, seconds, where nobody says otherwise (contract §3). */
+/** Seconds that cpu and memory must stay high before they warn, by default (contract §3). */
 export const defaultWarnAfter = 600
 
 const isDisk = ({ name }: Measure): boolean => /^(disk|inodes) /.test(name)
 
-/** What the reports of a host have come to. */
+/** Load state of a host, over its reports. */
 export interface Load {
-  /** The names of what warns. */
+  /** Names of measures that warn. */
   readonly warns: readonly string[]
-  /** Since when cpu or memory has been high in every report, monotonic milliseconds. */
+  /** Time since which cpu or memory was high in every report, monotonic milliseconds. */
   readonly highSince: Readonly<Record<string, number>>
 }
 
 export const noLoad: Load = { warns: [], highSince: {} }
 
 /**
- * What a report makes of the load before it: a disk warns at once, cpu and memory once every report of `warnAfter`
- * seconds was high; a warning lasts until it clears. `now` is monotonic, in milliseconds.
+ * Updates the load with a report. A disk warns at once, cpu and memory once every report for `warnAfter` seconds was
+ * high; a warning lasts until it clears. `now` is monotonic, in milliseconds.
  */
 export function nextLoad(last: Load, metrics: Metrics, now: number, warnAfter = defaultWarnAfter): Load {
   const warns: string[] = []
@@ -103,7 +103,7 @@ export function nextLoad(last: Load, metrics: Metrics, now: number, warnAfter = 
   return warns.length === 0 && Object.keys(highSince).length === 0 ? noLoad : { warns, highSince }
 }
 
-/** The measures of a report that are named, the fullest first. */
+/** The named measures of a report, the highest first. */
 export function measuresNamed(metrics: Metrics | null, names: readonly string[]): Measure[] {
   return measuresOf(metrics)
     .filter(({ name }) => names.includes(name))
@@ -111,8 +111,8 @@ export function measuresNamed(metrics: Metrics | null, names: readonly string[])
 }
 
 /**
- * The measures that are worth a word, the fullest first: disks by themselves, cpu and memory where the host's reason
- * names them, as they are high for a moment on every busy host.
+ * Measures worth showing, the highest first: disks always, cpu and memory only if the host's reason names them,
+ * because every busy host has short peaks.
  */
 export function highMeasures(metrics: Metrics | null, { status, reason }: HostStanding): Measure[] {
   const least = status === 'WARNING' ? clearPercent : warnPercent
@@ -124,7 +124,7 @@ export function highMeasures(metrics: Metrics | null, { status, reason }: HostSt
   return shown.sort((a, b) => b.percent - a.percent)
 }
 
-/** Rounded down: 89.6 % must not read as the 90 % at which it would warn. */
+/** Rounds down, because 89.6 % must not read as the 90 % at which it would warn. */
 const describe = ({ name, percent }: Measure): string => `${name} ${Math.floor(percent)} %`
 
 function warnings(signs: HostSigns): string[] {
@@ -140,7 +140,7 @@ function warnings(signs: HostSigns): string[] {
   return reasons
 }
 
-/** What a reason warns of, without the percentages, which move with every report and bring the fullest to the front. */
+/** The reason without percentages and order, which change with every report. */
 function causes({ reason }: HostStanding): string {
   return (reason ?? '')
     .replace(/(?<!\d)\d+ %/g, '')
@@ -149,7 +149,7 @@ function causes({ reason }: HostStanding): string {
     .join(', ')
 }
 
-/** Whether who has heard of one standing need not hear of the other: the status is the same, and what it warns of. */
+/** Whether a change between two standings needs no event: the same status, and the same causes. */
 export function isSameStanding(one: HostStanding, other: HostStanding): boolean {
   if (one.status !== other.status) return false
   return one.status !== 'WARNING' || one.reason === other.reason || causes(one) === causes(other)
@@ -161,14 +161,14 @@ function silence(seconds: number): HostStanding {
   return { status: 'OFFLINE', reason: `${silenceWords} ${span(seconds)}` }
 }
 
-/** What was OFFLINE before a restart has been silent for longer than the server has run since. */
+/** A host that was OFFLINE before a restart has been silent longer than the server runs. */
 function stillOffline(last: HostStanding, { secondsSilent, secondsSinceHeartbeat }: HostSigns): HostStanding {
   const isSilence = last.reason?.startsWith(silenceWords) === true
   if (!isSilence || secondsSinceHeartbeat == null) return last
   return silence(Math.max(secondsSilent, secondsSinceHeartbeat))
 }
 
-/** The status of a host from all that is known of it; a decision without a clock (contract §3). */
+/** Derives a host's status without a clock (contract §3). */
 export function hostStatus(signs: HostSigns): HostStanding {
   if (signs.revoked) return { status: 'OFFLINE', reason: revokedReason }
   if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }
@@ -186,22 +186,22 @@ export function hostStatus(signs: HostSigns): HostStanding {
   return { status: 'ONLINE', reason: null }
 }
 
-/** What is known of how a host is linked; with `HostSigns` it tells whether something can be run there. */
+/** Link state of a host; with `HostSigns` it decides whether scripts can reach it. */
 export interface LinkSigns {
   readonly connected: boolean
-  /** Whether its agent has ever linked over `rsm.1`: others can be reached without the server seeing a link. */
+  /** Whether its agent ever linked over `rsm.1`; other agents are reachable without a link that the server sees. */
   readonly hasLinked: boolean
   readonly onDemand: boolean
   /** Since the link was lost. */
   readonly secondsUnlinked: number
-  /** Why there is no link, where that is known. */
+  /** Why there is no link; null if unknown. */
   readonly fault: string | null
 }
 
-/** Heartbeat intervals for which a host without a link of its own counts as reachable. */
+/** Heartbeat intervals for which a host without a link counts as reachable. */
 export const reachIntervals = 2
 
-/** Whether what is sent to a host gets there (contract §3 "Reachable"); its status is what it says, not how it is. */
+/** Whether scripts reach a host (contract §3 "Reachable"). */
 export function isReachable(
   { connected, hasLinked, onDemand }: LinkSigns,
   {
@@ -216,53 +216,56 @@ export function isReachable(
   )
 }
 
-/** Whether a script would get to a host, as its server shows it; older servers say only whether it is heard. */
+/** Whether a script would reach a host, as its server reports it; older servers report only whether it is OFFLINE. */
 export function canBeReached({ status, agent }: Pick<Host, 'status' | 'agent'>): boolean {
   const said: boolean | undefined = agent?.reachable
   return said ?? status !== 'OFFLINE'
 }
 
-/** The status of a host for people; NO LINK: its agent has lost a link that it should have (contract §3). */
+/** Statuses for people; NO LINK: the agent lost a link that it should have (contract §3). */
 export const shownStatuses = ['ONLINE', 'WARNING', 'NO LINK', 'OFFLINE'] as const
 export type ShownStatus = (typeof shownStatuses)[number]
 
-/** A shown status in one word, as selectors, flags and metrics have it: `NO_LINK`. */
+/** A shown status as one word, for selectors, flags and metrics: `NO_LINK`. */
 export const statusWord = (status: ShownStatus): string => status.replace(' ', '_')
-/** Status words as flags take them. */
+/** Values of flags. */
 export const statusWords = shownStatuses.map(statusWord)
 
-/** Shows a host as the REST API gives it; hosts of older servers, which do not say what they reach, keep their status. */
+/**
+ * Shown status of a host from the REST API; hosts of older servers, which do not report reachability, keep their
+ * status.
+ */
 export function shownStatus(host: Pick<Host, 'status' | 'agent'>): ShownStatus {
   const { status, agent } = host
   const lacksLink = !canBeReached(host) && agent?.onDemand !== true && agent?.linkLostAt !== null
   return status !== 'OFFLINE' && lacksLink ? 'NO LINK' : status
 }
 
-/** Whether a link was closed by an agent that was stopped in order. */
+/** Whether an agent closed its link because it was being stopped. */
 export const wasStopped = (fault: string | null | undefined): boolean =>
   fault?.startsWith(stoppedReason) === true
 
-/** Why a host has no link, without the moment: ` (the agent was stopped)`; nothing where it is not known. */
+/** Why a host has no link, without the time: ` (the agent was stopped)`; empty if unknown. */
 export function faultInBrackets(fault: string | null | undefined): string {
   if (fault === null || fault === undefined) return ''
   return ` (${wasStopped(fault) ? stoppedReason : fault})`
 }
 
-/** Whether an agent ought to have a link and has none. */
+/** Whether an agent lacks a link that it should have. */
 export const lacksLink = ({ connected, hasLinked, onDemand }: Omit<LinkSigns, 'secondsUnlinked' | 'fault'>) =>
   !connected && hasLinked && !onDemand
 
 export const stoppedAgo = (seconds: number): string =>
   `its agent was stopped ${span(Math.max(0, seconds))} ago`
 
-/** The reason of a host whose agent lacks its link: `no link for 12 s (HTTP 502)`, `its agent was stopped 12 s ago`. */
+/** Reason for a host whose agent lacks its link: `no link for 12 s (HTTP 502)`, `its agent was stopped 12 s ago`. */
 export function linkReason(signs: LinkSigns): string | null {
   if (!lacksLink(signs)) return null
   if (wasStopped(signs.fault)) return stoppedAgo(signs.secondsUnlinked)
   return `no link for ${span(Math.max(0, signs.secondsUnlinked))}${faultInBrackets(signs.fault)}`
 }
 
-/** The whole reason of a host, each cause once: an agent that was stopped, or is silent, has no link either. */
+/** A host's full reason, each cause once: an agent that was stopped, or is silent, has no link either. */
 export function wholeReason({ status, reason }: HostStanding, link: LinkSigns): string | null {
   const missing = linkReason(link)
   if (missing === null) return reason
@@ -270,7 +273,7 @@ export function wholeReason({ status, reason }: HostStanding, link: LinkSigns): 
   return reason === null ? missing : `${missing}, ${reason}`
 }
 
-/** The reason of a host as time has gone on since its server wrote it; `now` in milliseconds since 1970. */
+/** Updates the times in a reason since the server wrote it; `now` in milliseconds since 1970. */
 export function reasonNow(
   { statusReason, agent }: Pick<Host, 'statusReason' | 'agent'>,
   now: number,

@@ -11,14 +11,17 @@ export type AuthType = (typeof authTypes)[number]
 export const sandboxModes = ['none', 'user', 'strict'] as const
 export type SandboxMode = (typeof sandboxModes)[number]
 
-/** How an agent holds the processes of a script together, and so what the end of a tree can be sure of. */
+/**
+ * How an agent contains the processes of a script, strongest first: decides whether ending a script reaches all of
+ * them.
+ */
 export const containments = ['cgroup', 'pid-namespace', 'process-group'] as const
 export type Containment = (typeof containments)[number]
 
-/** The facts that the agent last reported. */
+/** Facts last reported by the agent. */
 export interface SystemInfo {
   os: string
-  /** As PRETTY_NAME of os-release(5) has it; absent if the agent has not reported it. */
+  /** PRETTY_NAME of os-release(5); absent if the agent did not report it. */
   distribution?: string
   kernel: string
   arch: string
@@ -28,7 +31,7 @@ export interface SystemInfo {
   ipAddresses: string[]
 }
 
-/** What a host does at one moment, as its agent measures it. */
+/** Load of a host at one moment, measured by its agent. */
 export interface Metrics {
   timestamp: string
   cpu: { usagePercent: number; loadAvg1m: number; loadAvg5m: number; loadAvg15m: number }

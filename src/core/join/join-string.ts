@@ -2,17 +2,17 @@ import { isInTheClear, normalUrl, readPin, showPin } from '../endpoint.ts'
 import { RsmError } from '../errors.ts'
 import type { Build } from '../release.ts'
 
-/** What a host needs to know to join a server (contract §10). */
+/** Everything that a host needs to join a server (contract §10). */
 export interface Join {
-  /** As `normalUrl` has it. */
+  /** In the form of `normalUrl`. */
   readonly url: string
   /** An enrollment token. */
   readonly token: string
-  /** As `showPin` has it; left out where an authority vouches for the server. */
+  /** In the form of `showPin`; left out if a certificate authority vouches for the server. */
   readonly fingerprint?: string
 }
 
-/** What the server hands out: nothing where it speaks no TLS beyond loopback. */
+/** Downloads that the server offers; null if it has no TLS and is not on loopback. */
 interface HandedOut {
   readonly builds: readonly Build[]
   readonly scriptSha256: string
@@ -23,13 +23,16 @@ const version = 1
 const enrollmentToken = /^rsm_enr_[\w-]{43}$/
 const askAgain = 'make a new one: rsm hosts join'
 
-/** The fields stand in this order: `packaging/install.sh` reads them without a JSON parser. */
+/** `packaging/install.sh` relies on this order of fields, because it has no JSON parser. */
 export function joinString({ url, token, fingerprint }: Join): string {
   const text = JSON.stringify({ v: version, url, token, ...(fingerprint !== undefined && { fingerprint }) })
   return prefix + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/** What `joinString` made. Errors: `usage`, which says whether it was cut, altered, or is of another version. */
+/**
+ * Parses a string from `joinString`. Errors: `usage`, which tells whether it was cut, altered, or has another
+ * version.
+ */
 export function readJoin(text: string): Join {
   const trimmed = text.trim()
   if (trimmed === '')
@@ -39,8 +42,8 @@ export function readJoin(text: string): Join {
   const { v, url, token, fingerprint, ...more } = decoded(trimmed.slice(prefix.length))
   if (typeof v === 'number' && v !== version)
     throw wrong(
-      `the join string is of version ${v}, and this rsm knows only ${version}`,
-      'install the rsm that the server has: its /install.sh does',
+      `the join string has version ${v}; this rsm supports only ${version}`,
+      "install the server's release of rsm with its /install.sh",
     )
   const [unknown] = Object.keys(more)
   if (v !== version || unknown !== undefined) throw altered(`its ${unknown ?? 'version'} is unknown`)
@@ -54,7 +57,7 @@ export function readJoin(text: string): Join {
 
 function decoded(text: string): Record<string, unknown> {
   const strange = /[^\w-]/.exec(text)?.[0]
-  if (strange !== undefined) throw altered(`${JSON.stringify(strange)} can't be in it`)
+  if (strange !== undefined) throw altered(`unexpected ${JSON.stringify(strange)}`)
   let json: string
   try {
     json = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
@@ -67,7 +70,7 @@ function decoded(text: string): Record<string, unknown> {
   } catch {
     if (json.startsWith('{"v":') && !json.endsWith('}')) throw cut()
   }
-  throw altered('it holds no JSON object')
+  throw altered('not a JSON object')
 }
 
 function field<T>(name: string, read: () => T): T {
@@ -82,19 +85,20 @@ const wrong = (what: string, hint: string) => new RsmError('usage', what, { hint
 const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAgain}`)
 const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it again, or ${askAgain}`)
 
-/** What to paste on the host; null where nothing that came from this server could be trusted. */
+/** Command to paste on the host; null if nothing downloaded from this server could be trusted. */
 export function joinLine(join: Join, handedOut: HandedOut | null): string | null {
   const { url, fingerprint } = join
   if (handedOut === null || isInTheClear(url)) return null
-  // curl and wget know no pin of a whole certificate.
+  // curl and wget cannot pin a whole certificate.
   const canPin = fingerprint === undefined || readPin(fingerprint).of === 'key'
   if (handedOut.builds.length === 0 || !canPin) return runLine(join)
   return installLine(join, handedOut.builds, handedOut.scriptSha256)
 }
 
 /**
- * What installs rsm and its agent on a host that has neither (contract §10): it pins the server's key, runs the script only
- * if that is the one with this sha256, and hands the join string over on stdin. The blank keeps it out of the shell's history.
+ * Command that installs rsm and its agent on a host that has neither (contract §10). It pins the server's key, runs
+ * the script only if its sha256 matches, and passes the join string on stdin. The leading blank keeps it out of the
+ * shell's history.
  */
 function installLine(join: Join, builds: readonly Build[], scriptSha256: string): string {
   const { url, fingerprint } = join
@@ -105,7 +109,7 @@ function installLine(join: Join, builds: readonly Build[], scriptSha256: string)
   const sums = builds.map(({ arch, sha256 }) => `${arch}=${sha256}`).join(' ')
   return (
     ` s=$(if command -v curl >/dev/null; then ${curl}; else ${wget}; fi) && ` +
-    `{ [ "$(printf '%s\\n' "$s" | sha256sum)" = '${scriptSha256}  -' ] || ! echo 'rsm: install.sh is another than the line names: nothing was run' >&2; } && ` +
+    `{ [ "$(printf '%s\\n' "$s" | sha256sum)" = '${scriptSha256}  -' ] || ! echo 'rsm: install.sh does not match the checksum in this line: nothing was run' >&2; } && ` +
     `echo ${joinString(join)} | sh -c "$s" install.sh ${sums} rsm agent install -`
   )
 }

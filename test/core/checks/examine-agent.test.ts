@@ -37,13 +37,13 @@ const cases: readonly (readonly [
     'one on demand that is not heard is not',
     { linked: false, onDemand: true, heartbeatFault: refused },
     false,
-    /^error silent: the server does not hear it: connect ECONNREFUSED.* → nothing listens at https/,
+    /^error silent: no heartbeat reaches the server: connect ECONNREFUSED.* → nothing listens at https/,
   ],
   [
     'one that waits for its registration',
     { hostId: null, linked: false },
     false,
-    /^error not-registered: it asks/,
+    /^error not-registered: it is registering/,
   ],
   [
     'one whose registration fails says why, once',

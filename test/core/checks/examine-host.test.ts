@@ -78,7 +78,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a silent host whose link stands has an agent that is stopped or hangs',
     { host: silent, agent: { lastHeartbeatAt: ago(300) } },
-    [/^error silent: .*the link still stands: the agent is stopped or hangs → on web1: rsm agent status$/],
+    [/^error silent: .*the link is still up: the agent is suspended or hangs → on web1: rsm agent status$/],
   ],
   [
     'a host that was not heard since the server started has no time to tell',
@@ -88,7 +88,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a late heartbeat is told before the host is OFFLINE',
     { agent: { lastHeartbeatAt: ago(60) } },
-    [/^warning late: no heartbeat for 60 s, they come every 30 s: OFFLINE soon →/],
+    [/^warning late: no heartbeat for 60 s, expected every 30 s: OFFLINE soon →/],
   ],
   [
     'an agent that died is late and has no link, for one cause: nothing is said of proxies',
@@ -102,20 +102,20 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       },
     },
     [
-      /^error late: no heartbeat for 60 s, they come every 30 s, and no link either: host or agent is down, .* → is web1 up\? then/,
+      /^error late: no heartbeat for 60 s, expected every 30 s, and no link either: host or agent is down, .* → is web1 up\? then/,
     ],
   ],
   [
     'a link that was lost since the last heartbeat is no fault of a proxy either',
     { agent: { connected: false, onDemand: false } },
     [
-      /^error link-down: the link is gone since the last heartbeat, 7 s ago: .* → ask again in a few seconds; then on web1/,
+      /^error link-down: the link was lost after the last heartbeat, 7 s ago: .* → check again in a few seconds; then on web1/,
     ],
   ],
   [
     'an agent that has started and was not heard since has not just started',
     { agent: { connected: false, onDemand: false, uptime: 3, lastHeartbeatAt: ago(14) } },
-    [/^error link-down: the link is gone since the last heartbeat, 14 s ago: /],
+    [/^error link-down: the link was lost after the last heartbeat, 14 s ago: /],
   ],
   [
     'by an older server, which tells no interval, none is late',
@@ -139,7 +139,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       },
     },
     [
-      /^error stopped: the agent was stopped at 2026-11-21T19:34:02.000Z: no script gets there → start it again on web1$/,
+      /^error stopped: the agent was stopped at 2026-11-21T19:34:02.000Z: no script can run there → start it again on web1$/,
     ],
   ],
   ['an agent that links on demand needs no link', { agent: { connected: false, onDemand: true } }, []],
@@ -151,7 +151,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'an agent of which it is not known whether it links on demand',
     { agent: { connected: false, onDemand: null } },
-    [/^warning link-down: .*the agent links on demand, or no WebSocket gets through/],
+    [/^warning link-down: .*the agent links on demand, or a proxy blocks WebSockets/],
   ],
   [
     'an agent that has just started may still be about to link',
@@ -171,15 +171,17 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
       agent: { status: 'DEGRADED', statusReason: '1 % free on the disk of /var/lib/rsm/agent' },
     },
-    [/^warning degraded: the agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → make room/],
+    [
+      /^warning degraded: the agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → free up space/,
+    ],
   ],
   ...(
     [
       ['ENOENT', 'the directory was removed: on web1 stop the agent, .*rsm hosts join --replace web1'],
-      ['EACCES', 'on web1: give the directory, .* back to the user of the agent'],
+      ['EACCES', "on web1: make the directory accessible to the agent's user"],
       ['EROFS', 'on web1: dmesg'],
       ['EIO', 'on web1: dmesg'],
-      ['ENOSPC', 'make room on the disk'],
+      ['ENOSPC', 'free up space on the disk'],
       ['ESTALE', 'on web1: look at the file system of the directory'],
     ] as const
   ).map(([code, advice]): (typeof cases)[number] => [
@@ -307,7 +309,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     'a terminal that cannot be opened is a note that says why',
     { agent: { terminal: false, terminalLack: 'this host has no /dev/ptmx' } },
     [
-      /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without$/,
+      /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without one$/,
     ],
   ],
   [
@@ -416,7 +418,7 @@ test('equal findings fold under their hosts, with figures only where all have th
   t.deepEqual(
     foldFindings(hosts).map(({ hostnames, message }) => `${hostnames.join()}: ${message}`),
     [
-      'web1,web2: no heartbeat: the link still stands: the agent is stopped or hangs',
+      'web1,web2: no heartbeat: the link is still up: the agent is suspended or hangs',
       'db2: the clock is about 60 s ahead: times in logs are wrong, certificates may seem expired',
       'db1: no terminal can be opened there',
     ],

@@ -31,7 +31,7 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
   [
     'clocks that differ',
     { clockOffsetSeconds: -65 },
-    "warning clock: the clock here is about 65 s behind the server's: one of both is wrong",
+    "warning clock: the clock here is about 65 s behind the server's: one of them is wrong",
   ],
   [
     'a disk that takes no writes',
@@ -92,7 +92,7 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
         clock: { aheadSeconds: 40 * 86_400, agreesInSeconds: 7200 },
       },
     },
-    'warning clock-jumped: the clock is 40 days ahead of what it should show: what would be removed as too old waits, until the clock has gone on like this for 2 hours of running, or `rsm server confirm-clock` says that it is right',
+    'warning clock-jumped: the clock is 40 days ahead of what it should show: old data is not removed until the clock has run steadily for 2 hours, or `rsm server confirm-clock` confirms it',
   ],
   [
     'a certificate that expires soon',

@@ -113,7 +113,7 @@ whereFit('a relay with another key gets nothing run: curl refuses it, and so doe
   const changed = stdout.replace(/(?<= = ')[0-9a-f]{64}/, '0'.repeat(64)).trimEnd()
   const other = await run(['sh', '-c', changed], host)
   t.is(other.exit, 1)
-  t.is(other.stderr, 'rsm: install.sh is another than the line names: nothing was run\n')
+  t.is(other.stderr, 'rsm: install.sh does not match the checksum in this line: nothing was run\n')
 })
 
 /** What a host has that is not as it should be. */

@@ -97,7 +97,10 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
   t.regex(gone.stderr, /is gone: pid \d+ crashed or was killed\n {5}\S/)
   const stopped = await rsm(['agent', 'status', '--data-dir', stopped1.dataDir])
   t.is(stopped.exit, 1, stopped.stdout)
-  t.regex(stopped.stdout, new RegExp(`error +its process is stopped.*\n +kill -CONT ${stopped1.child.pid}\n`))
+  t.regex(
+    stopped.stdout,
+    new RegExp(`error +its process is suspended.*\n +kill -CONT ${stopped1.child.pid}\n`),
+  )
 
   const good = await ranUntil(
     () => rsm(['hosts', 'doctor', 'good1']),

@@ -40,7 +40,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     await until('it says why', async () => (await status()).stdout.includes('web1) was removed'))
     const said = await status()
     t.is(said.exit, 1)
-    t.regex(said.stdout, /^error +the server does not hear it: .*web1\) was removed.*rsm hosts join$/m)
+    t.regex(said.stdout, /^error +no heartbeat reaches the server: .*web1\) was removed.*rsm hosts join$/m)
     t.regex(said.stdout, /^ +replace the old token with the new one/m)
     await delay(2_000)
     t.is(running.child.exitCode, null, running.out.stderr)
