@@ -1,4 +1,4 @@
-/** Why a WebSocket of ours was closed (contract §6, RFC 6455 §7.4). */
+/** Close codes of our WebSockets (contract §6, RFC 6455 §7.4). */
 export const closeCodes = {
   shuttingDown: 1001,
   tooLarge: 1009,
@@ -21,10 +21,10 @@ const closings: Readonly<Record<number, string>> = {
   [closeCodes.replaced]: 'another agent has linked that has the same identity',
 }
 
-/** Why a link of an agent is closed, in words for people. */
+/** Reason for which an agent's link closed, for people. */
 export function closingWords(code: number): string {
-  return closings[code] ?? `the server has closed it (code ${code})`
+  return closings[code] ?? `the server closed it (code ${code})`
 }
 
-/** What an agent says with 1001 when it is stopped in order, and not when it only ends a link that has nothing to do. */
+/** Reason sent with 1001 by an agent that is being stopped, not by one that closes an idle on-demand link. */
 export const stoppedReason = 'the agent was stopped'

@@ -11,7 +11,7 @@ import {
 import { clientSends, type FromTerminalClient } from './terminal-messages.ts'
 import { splitOutput } from './wire-text.ts'
 
-/** What is wrong with a frame: a `protocol` fault closes the link (4400), any other is answered with ERROR. */
+/** Fault of a frame: `protocol` closes the link (4400), any other is answered with ERROR. */
 export interface FrameFault {
   readonly fault: 'protocol' | 'unknown-type' | 'payload'
   readonly message: string
@@ -20,7 +20,7 @@ export interface FrameFault {
   readonly isError: boolean
 }
 
-/** Names of params stand in the sentence, and are as long as the sender likes. */
+/** Bounds a fault's message, because it quotes names of params of any length. */
 const longestFault = 1000
 
 function decode(frame: string, types: readonly string[]): Message | FrameFault {
@@ -51,12 +51,11 @@ function decode(frame: string, types: readonly string[]): Message | FrameFault {
   return value as Message
 }
 
-/** A frame that an agent sent, or what is wrong with it. */
 export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, agentSends) as FromAgent | FrameFault
 }
 
-/** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
+/** Decodes a frame's bytes. If it is output built like that of our agents, `json` is its text as JSON, in UTF-8. */
 export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
   const split = splitOutput(frame)
   const message = split && decodeFromAgent(split.head)
@@ -69,12 +68,10 @@ export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault;
   return { message: decodeFromAgent(frame.toString('utf8')) }
 }
 
-/** A frame that the server sent, or what is wrong with it. */
 export function decodeFromServer(frame: string): FromServer | FrameFault {
   return decode(frame, serverSends) as FromServer | FrameFault
 }
 
-/** A frame that a client of a terminal sent, or what is wrong with it. */
 export function decodeFromTerminalClient(frame: string): FromTerminalClient | FrameFault {
   return decode(frame, clientSends) as FromTerminalClient | FrameFault
 }
@@ -83,5 +80,5 @@ export function isFault(frame: object): frame is FrameFault {
   return 'fault' in frame
 }
 
-// On its own, as an agent that only says HELLO needs no validator in its memory.
+// In its own file, so that an agent that only sends HELLO loads no validators.
 export { encode } from './wire-text.ts'

@@ -2,48 +2,48 @@ import type { ClockDoubt } from '../clock/agreed-time.ts'
 import type { Role } from '../permissions.ts'
 import type { Server, ServerStatus } from './http/server.ts'
 
-/** What `rsm server confirm-restore` confirmed. */
+/** Answer to `rsm server confirm-restore`. */
 export interface RestoreConfirmed {
-  /** When the restore was noticed, and by what. */
+  /** When and how the restore was detected. */
   noticedAt: string
   reason: string
-  /** Hosts of tasks that were held: they start now, or were cancelled. */
+  /** Executions that were held: now released, or cancelled. */
   executions: number
   tasks: number
   cancelled: boolean
 }
 
-/** What `rsm server confirm-clock` confirmed. */
+/** Answer to `rsm server confirm-clock`. */
 export interface ClockConfirmed {
-  /** What the server's clock shows. */
+  /** By the server's clock. */
   serverTime: string
-  /** What it was doubted for; null where it was not. */
+  /** Null if the clock was not in doubt. */
   doubt: ClockDoubt | null
 }
 
-/** Bytes of the store on disk, before and after it was written anew. */
+/** Bytes of the store on disk, before and after compaction. */
 export interface Compacted {
   before: number
   after: number
 }
 
-/** What is past its time or too much: with `removed` it is gone. */
+/** Data past its retention or over the size limit; deleted if `removed`. */
 export interface OldData {
-  /** Days; 0 = for good. */
+  /** Days; 0 = forever. */
   taskRetention: number
   recordingRetention: number
-  /** 0 = any. */
+  /** 0 = unlimited. */
   maxOutputBytes: number
-  /** Tasks past their days, tasks past the size of output, and those that stay. */
+  /** Tasks past retention, tasks over the size limit, and the rest. */
   byAge: { tasks: number; bytes: number }
   bySize: { tasks: number; bytes: number }
   kept: { tasks: number; bytes: number }
-  /** Terminal sessions past their days, and the bytes of their recordings. */
+  /** Terminal sessions past retention, and the bytes of their recordings. */
   terminals: { sessions: number; bytes: number }
   removed: boolean
 }
 
-/** Whose password `rsm server reset-password` has set, and what has ended with the old one. */
+/** User whose password was reset, and the numbers of sessions and tokens revoked. */
 export interface PasswordReset {
   username: string
   role: Role
@@ -53,37 +53,40 @@ export interface PasswordReset {
   tokens: number
 }
 
-/** How a server is that runs, as the REST API says it, and what concerns its machine only. */
+/** Status of a running server: that of the REST API, and details of its machine. */
 export interface ProcessStatus extends ServerStatus {
   pid: number
-  /** As GET /api/ready says it; absent from servers that do not tell it here. */
+  /** As in GET /api/ready; absent from older servers. */
   ready?: boolean
-  /** Whether the start of this process made the first user; null until it takes requests. Older servers leave it out. */
+  /** Whether this process created the first user; null until it accepts requests. Absent from older servers. */
   madeFirstUser?: boolean | null
   logLevel: LogLevel
-  /** Why writes are refused, by the store and by the audit log; null where they are taken. */
+  /** Why the store and the audit log refuse writes; null if they accept them. */
   readOnly: string | null
   auditRefused: string | null
-  /** Where PostgreSQL is; null where the data directory has it all. Older servers leave it out, and the two after it. */
+  /**
+   * Address of PostgreSQL; null if the store is in the data directory. Older servers leave out this field and the
+   * next two.
+   */
   storeAddress?: string | null
-  /** Why the store can not be reached; null where it can. */
+  /** Why the store cannot be reached; null if it can. */
   storeFault?: string | null
-  /** All of the store; none while it can not be reached. */
+  /** All servers of the store; empty while it cannot be reached. */
   servers?: Server[]
-  /** Null while the store can not be reached; so are the two after it. */
+  /** This and the next two are null while the store cannot be reached. */
   hosts: number | null
   runningTasks: number | null
-  /** Terminal sessions that are open. */
+  /** Open terminal sessions. */
   terminals: number | null
 }
 
-/** What `rsm server upgrade` does to the server's executable. */
+/** Replacement of the server's executable by `rsm server upgrade`. */
 export interface UpgradeNote {
   from: string
   to: string
-  /** Of the new executable. */
+  /** SHA-256 of the new executable. */
   sha256: string
-  /** Why the former one is back; null before the change. */
+  /** Why the previous one was restored; null before the replacement. */
   reverted: string | null
 }
 
@@ -92,23 +95,23 @@ export type LogLevel = (typeof logLevels)[number]
 
 /** An executable that the server hands out (contract §10). */
 export interface Release {
-  /** As `/dl` has it: `rsm-linux-x64`, or `rsm-linux-x64.xz`. */
+  /** As under `/dl`: `rsm-linux-x64`, or `rsm-linux-x64.xz`. */
   name: string
   /** Bytes. */
   size: number
   sha256: string
   /** Null for the server's own executable. */
   addedAt: string | null
-  /** Of a signed one: it was added with its `.sig`, and hosts may be upgraded to it. */
+  /** Version of a signed release, which was added with its `.sig` and to which hosts can be upgraded. */
   version: string | null
-  /** UNCHECKED: this server is a build without a release key; agents check it all the same. */
+  /** UNCHECKED: this server is a build without a release key; agents verify the signature anyway. */
   signature: 'VALID' | 'UNCHECKED' | null
 }
 
 /**
- * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract §11): its
- * file rights are the permission. Each is a POST to `/NAME`, whose body is the input and whose answer is the envelope of
- * the REST API.
+ * Calls from commands on the server's own machine, over the Unix socket in its data directory (contract §11): access
+ * to the socket file is the permission. Each is a POST to `/NAME`; the body is the input, the answer has the envelope
+ * of the REST API.
  */
 export interface ControlCalls {
   'confirm-clock': { input: Record<string, never>; answer: ClockConfirmed }
@@ -118,18 +121,20 @@ export interface ControlCalls {
   status: { input: Record<string, never>; answer: ProcessStatus }
   'log-level': { input: { level: LogLevel }; answer: { level: LogLevel; before: LogLevel } }
   compact: { input: Record<string, never>; answer: Compacted }
-  /** `incoming` is the name of a file that lies in `releases/` of the data directory already; `signature` the text of its `.sig`. */
+  /** `incoming` names a file already in `releases/` of the data directory; `signature` is the text of its `.sig`. */
   'releases-add': { input: { incoming: string; name: string; signature?: string }; answer: Release }
   'releases-list': { input: Record<string, never>; answer: { releases: Release[] } }
-  /** Only recorded: the command does the work, and outlives the server. */
+  /** Recorded only: the command does the work and outlives the server. */
   'upgrade-note': { input: UpgradeNote; answer: Record<string, never> }
   'releases-remove': { input: { name: string }; answer: Release }
 }
 export type ControlName = keyof ControlCalls
 
-/** What is answered with bytes. What breaks off says why in the trailer `controlTrailer`, percent-encoded. */
+/**
+ * Calls answered with bytes. If the stream is cut off, the trailer `controlTrailer` holds the error, percent-encoded.
+ */
 export interface ControlStreams {
-  /** A passphrase seals the keys into it. */
+  /** With a passphrase, the backup contains the keys, sealed with it. */
   backup: { input: { withOutput: boolean; passphrase?: string } }
 }
 export type ControlStreamName = keyof ControlStreams

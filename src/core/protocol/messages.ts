@@ -10,50 +10,53 @@ const sequence = number({ integer: true, minimum: 0, maximum: most })
 /** -1: none yet. */
 const lastSequence = number({ integer: true, minimum: -1, maximum: most })
 const bytes = number({ integer: true, minimum: 0, maximum: most })
-/** Printable: people are shown it as it is. */
+/** Printable, because people see it unchanged. */
 const signal = text({ pattern: /^[ -~]{0,32}$/ })
 const sentence = text({ maxLength: longestSentence })
-/** Characters of the id of a frame, where an ERROR names it. */
+/** Longest id of a frame, in characters, that an ERROR refers to. */
 export const longestId = 128
-/** An X25519 key, or a MAC of SHA-256: 32 bytes, base64url. */
+/** An X25519 key or a SHA-256 MAC: 32 bytes, base64url. */
 const bytes32 = text({ pattern: /^[A-Za-z0-9_-]{43}$/ })
 const size = number({ integer: true, minimum: 1, maximum: largestScreen })
 const limit = number({ integer: true, minimum: 1, maximum: most })
 
-/** How far an agent's journal goes: the number of lines that were ever written to it. */
+/** Position in an agent's journal: number of lines ever written to it. */
 const journal = object({ sequence })
 /**
- * How far a server's store has come: a start of the server, and the number of the last commit that is on disk. A store that
- * does not know it has been restored from a backup (contract §11).
+ * Position in a server's store: a start of the server, and the number of the last commit on disk. A store that does
+ * not know it was restored from a backup (contract §11).
  */
 const mark = object({
   run: id,
   sequence,
-  /** HMAC-SHA256 over the agent, `run` and `sequence`, base64url: shows that this server gave the mark to this agent. */
+  /**
+   * HMAC-SHA256 over the agent, `run` and `sequence`, base64url: proves that this server issued the mark to this
+   * agent.
+   */
   mac: optional(bytes32),
 })
 export type RunMark = Infer<typeof mark>
 
-/** Fields that a signature adds; the agent refuses a message that lacks one. */
+/** Fields that signing adds; the agent refuses a message that lacks one. */
 const signed = {
-  /** ISO 8601 by the server's clock; judged when the message is first received. */
+  /** ISO 8601 by the server's clock; checked when the message first arrives. */
   expiry: optional(text()),
   /** Ed25519 over type, agentId and every other field of the payload; base64. */
   signature: optional(text()),
   keyId: optional(text()),
-  /** Of the HELLO of the link that it is sent over, where that has one: over any other link it is a replay. */
+  /** The `linkId` of this link's HELLO, if it had one: on any other link the message is a replay. */
   linkId: optional(text()),
 }
 
-/** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
+/** Proves that input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
 const inputMac = {
-  /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
+  /** 0 after each TERMINAL_OPEN; incremented with each input and each resize. */
   counter: optional(sequence),
   /** HMAC-SHA256 of `macText` (core/terminals/terminal.ts), base64url. */
   mac: optional(bytes32),
 }
 
-/** Fields of COPY_FILE and FETCH_FILE, with the meaning that they have in EXECUTE_SCRIPT. */
+/** Fields common to COPY_FILE and FETCH_FILE, with the same meaning as in EXECUTE_SCRIPT. */
 const fileOrder = {
   taskId: id,
   timeout: number({ minimum: 0 }),
@@ -63,7 +66,7 @@ const fileOrder = {
   ...signed,
 }
 
-/** How much of which row of input was taken; '' before any. */
+/** Input accepted so far: characters of the input stream `by`; '' before any. */
 const typed = object({ by: text({ pattern: /^[A-Za-z0-9_-]{0,64}$/ }), count: sequence })
 
 export type UpgradeOrder = Infer<typeof upgrade>
@@ -77,10 +80,10 @@ const exitCode = number({ integer: true, minimum: -1, maximum: 255 })
 
 /** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
 export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
-/** One of a set to which later versions add. */
+/** A name from a set that later versions extend. */
 const name = text({ pattern: /^[!-~]{1,64}$/ })
 
-/** The payload of every message of the agent's WebSocket, by type (contract §6). Fields that are not named are ignored. */
+/** Payload of every message of the agent's WebSocket, by type (contract §6). Unknown fields are ignored. */
 export const payloads = {
   /** `timeout` in seconds, 0 = none. A base-protocol agent ignores the fields after `workDir`. */
   EXECUTE_SCRIPT: object({
@@ -90,37 +93,37 @@ export const payloads = {
     params: map(text()),
     workDir: optional(text()),
     scriptType,
-    /** Name of the script's file; `script` if absent. */
+    /** File name of the script; default `script`. */
     scriptName: optional(text({ pattern: scriptFileName })),
     runAs: optional(text()),
-    /** Sent only to an agent whose HELLO says that it enforces each of them. */
+    /** Sent only to an agent whose HELLO lists each of them as enforced. */
     limits: optional(
       object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
     ),
     maxOutputBytes: bytes,
-    /** What the script reads instead of /dev/null; only to an agent whose HELLO says `files`. */
+    /** Replaces /dev/null as the script's stdin; sent only to an agent whose HELLO has `files`. */
     stdin: optional(file),
-    /** In place of the script, which says to an agent that does not know this that it is too old. */
+    /** Replaces the script, which older agents run instead: it reports that the agent is too old. */
     upgrade: optional(upgrade),
-    /** These two go only to an agent whose HELLO says that it knows them: any other would run the script without. */
+    /** Sent only to an agent whose HELLO has `gates`: any other would ignore them and run the script. */
     verify: optional(verify),
     rollback: optional(rollback),
-    /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
+    /** Sent to agents of ours; older servers leave it out and do not accept SCRIPT_RECEIVED. */
     mark: optional(mark),
     ...signed,
   }),
   /**
-   * Writes a file, or a tree, on the host, as `runAs` where given. An execution as that of a script: received, cancelled and
-   * completed by the same messages. Only to an agent whose HELLO says `files`.
+   * Writes a file or tree on the host, as `runAs` if given. The execution is received, cancelled and completed with
+   * the same messages as a script. Sent only to an agent whose HELLO has `files`.
    */
   COPY_FILE: object({ ...fileOrder, copy }),
-  /** Sends a file, or a tree, of the host to the server; all else as of COPY_FILE. */
+  /** Sends a file or tree of the host to the server; otherwise like COPY_FILE. */
   FETCH_FILE: object({ ...fileOrder, fetch }),
-  /** The execution is in the agent's journal: from here on it is never sent again. */
+  /** The execution is in the agent's journal: the server never sends it again. */
   SCRIPT_RECEIVED: object({ taskId: id, journal }),
-  /** An execution with gates has got there; of one that has none it is never sent. */
+  /** An execution with gates entered this phase; never sent for one without. */
   SCRIPT_PHASE: object({ taskId: id, phase }),
-  /** `sequence` counts from 0 over both streams of one execution, and over all of its phases; absent, `phase` is SCRIPT. */
+  /** `sequence` counts from 0 over both streams and all phases of an execution; `phase` defaults to SCRIPT. */
   SCRIPT_OUTPUT: object({
     taskId: id,
     stream: oneOf('stdout', 'stderr'),
@@ -129,8 +132,8 @@ export const payloads = {
     phase: optional(phase),
   }),
   /**
-   * The end of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
-   * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
+   * End of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
+   * `lastSequence` is -1 if there was no output. `status` is a final status that a host can determine.
    */
   SCRIPT_COMPLETE: object({
     taskId: id,
@@ -142,18 +145,18 @@ export const payloads = {
     signal: optional(nullable(signal)),
     error: optional(nullable(sentence)),
     lastSequence: optional(lastSequence),
-    /** Bytes that the script wrote, before any cut. */
+    /** Bytes that the script wrote, before truncation. */
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
-    /** Of a copy: whether it changed anything, or would have (`check`). Absent where that is not known, and of all else. */
+    /** For a copy: whether it changed anything, or would have (`check`). Absent if unknown, and for other kinds. */
     changed: optional(truth),
     /**
-     * What held its tree together; null where it was never started. A level that this server does not know is a newer
-     * agent's, and no reason to lose an end.
+     * Containment of its process tree; null if it never started. Accepts unknown levels of newer agents, so that no
+     * result is lost.
      */
     containment: optional(nullable(text({ maxLength: 64 }))),
-    /** What was ended and lives on. Absent beside `containment` where that is not known. */
+    /** Processes that survived the kill. Absent although `containment` is set: unknown. */
     survivors: optional(
       list(
         object({
@@ -163,7 +166,7 @@ export const payloads = {
         20,
       ),
     ),
-    /** Where these have run; `exitCode` is null where it is not known. */
+    /** Set if they ran; `exitCode` is null if unknown. */
     verify: optional(
       object({
         status: gateStatus,
@@ -174,8 +177,8 @@ export const payloads = {
     rollback: optional(object({ status: gateStatus, exitCode: nullable(exitCode) })),
   }),
   /**
-   * All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. With `noStart`, an
-   * agent whose files another one may have starts nothing more of it (P48).
+   * All output up to `sequence` is stored; with `complete`, so is the end, and the agent forgets the task. With
+   * `noStart`, an agent whose files another agent may share starts nothing more of it (P48).
    */
   SCRIPT_ACK: object({
     taskId: id,
@@ -184,74 +187,77 @@ export const payloads = {
     noStart: optional(oneOf(true)),
   }),
   CANCEL_SCRIPT: object({ taskId: id }),
-  /** `storeId` names the agent's journal: a new one knows nothing of what was sent to the old one. */
+  /** `storeId` identifies the agent's journal: a new journal lacks everything sent to the old one. */
   AGENT_HELLO: object({
     agentVersion: text({ maxLength: 256 }),
     storeId: id,
-    /** Made anew at each start of the agent's process; 0.1.0 leaves this and `journal` out. */
+    /** New at each start of the agent's process; 0.1.0 leaves out this and `journal`. */
     instanceId: optional(id),
     journal: optional(journal),
-    /** The newest that a server gave this agent. */
+    /** Newest mark that a server gave this agent. */
     mark: optional(mark),
-    /** Made anew for each link; the server signs it with whatever it sends over this one. */
+    /** New for each link; the server includes it in each signature on this link. */
     linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
-      /** Here and below, names that this server does not know are a newer agent's, and no reason to refuse its link. */
+      /** Here and below, unknown names come from newer agents and must not fail the HELLO. */
       scriptTypes: list(name, 64),
-      /** How a tree of processes is ended here. */
+      /** How this agent ends process trees. */
       containment: name,
       terminal: truth,
-      /** Why it cannot open any. */
+      /** Why it cannot open terminals. */
       terminalLack: optional(sentence),
-      /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
+      /** Default user for scripts; older agents leave out this field and the following ones. */
       runAs: optional(text({ maxLength: 256 })),
       /** Whether that user is root (uid 0). */
       runsAsRoot: optional(truth),
       sandbox: optional(name),
-      /** The limits that can be enforced here. */
+      /** Limits that this agent can enforce. */
       limits: optional(list(text({ maxLength: 64 }), 64)),
-      /** COPY_FILE, FETCH_FILE and the stdin of a script are known here. */
+      /** Supports COPY_FILE, FETCH_FILE and the stdin of a script. */
       files: optional(truth),
-      /** Whether it runs what is to follow on a script. */
+      /** Supports `verify` and `rollback`. */
       gates: optional(truth),
     }),
-    /** `state` is an `ExecutionState`, or a newer agent's; `phase` is that of an execution with gates. */
+    /** `state` is an `ExecutionState` or one of a newer agent; `phase` is set for an execution with gates. */
     tasks: list(object({ taskId: id, state: name, lastSequence, phase: optional(name) }), 100_000),
-    /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
+    /** Live sessions; left out by older agents and those without terminals. */
     terminals: optional(list(object({ sessionId: id, lastSequence }), 1000)),
   }),
   /**
-   * Opens a session; sent again over a later link it takes up the one that lives: until then the agent takes nothing for
-   * that session from the new link, as input is not signed and this is.
+   * Opens a session. Sent again on a later link, it resumes the live session. Until then the agent accepts no other
+   * message for that session from the new link, because input is not signed and this message is.
    */
   TERMINAL_OPEN: object({
     sessionId: id,
     cols: size,
     rows: size,
     runAs: optional(text()),
-    /** A path, or a name found in PATH; the user's login shell where it is left out. */
+    /** A path, or a name found in PATH; default: the user's login shell. */
     shell: optional(text()),
-    /** TERM of the client; `xterm-256color` where it is left out. */
+    /** TERM of the client; default `xterm-256color`. */
     term: optional(text()),
-    /** The client shows 24-bit colours: COLORTERM is `truecolor`. */
+    /** The client shows 24-bit colours: sets COLORTERM to `truecolor`. */
     trueColor: optional(oneOf(true)),
-    /** Run by the shell instead of an interactive one; the session ends with it. */
+    /** Run by the shell in place of an interactive session, which ends with it. */
     command: optional(text()),
-    /** The command has nothing to read: its stdin is /dev/null. */
+    /** Sets the command's stdin to /dev/null. */
     noStdin: optional(oneOf(true)),
-    /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
+    /** When resuming: the last output that the server has, -1 for none. Absent when opening. */
     after: optional(lastSequence),
-    /** The server's X25519 key, made for this message: then only input with a mark is typed. */
+    /** The server's one-time X25519 key; with it, the agent types only input that has a MAC. */
     inputKey: optional(bytes32),
     ...signed,
   }),
   /**
-   * `inputKey`: the agent's X25519 key, where the TERMINAL_OPEN that it answers had one. `typed`: what it has taken; agents
-   * that do not count leave it out.
+   * `inputKey`: the agent's X25519 key, if the TERMINAL_OPEN had one. `typed`: input accepted so far; agents that do
+   * not count it leave it out.
    */
   TERMINAL_OPENED: object({ sessionId: id, inputKey: optional(bytes32), typed: optional(typed) }),
-  /** `by` names a row of input without a gap, and `position` counts its characters before `data`. Both or none. */
+  /**
+   * `by` identifies a gapless stream of input; `position` is the number of its characters before `data`. Both or
+   * neither.
+   */
   TERMINAL_INPUT: object({
     sessionId: id,
     data: text(),
@@ -259,20 +265,23 @@ export const payloads = {
     position: optional(sequence),
     ...inputMac,
   }),
-  /** `sequence` counts the frames of a session from 0. A base-protocol agent leaves it out. */
+  /** `sequence` counts the session's frames from 0; a base-protocol agent leaves it out. */
   TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
-  /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */
+  /** All output up to `sequence` was delivered; the PTY pauses while 256 KiB are unacknowledged. */
   TERMINAL_ACK: object({ sessionId: id, sequence: lastSequence }),
   TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size, ...inputMac }),
   TERMINAL_CLOSE: object({ sessionId: id }),
-  /** The end of a session; `reason` is a sentence where it did not end by itself, or never began. */
+  /** End of a session; `reason` is a sentence if the shell did not start or did not exit on its own. */
   TERMINAL_CLOSED: object({
     sessionId: id,
     exitCode: nullable(number({ integer: true })),
     signal: nullable(signal),
     reason: nullable(sentence),
   }),
-  /** `sessionId` where it is about a terminal session and no frame: 413 from an agent tells of input that was dropped. */
+  /**
+   * `sessionId` is set if the error is about a terminal session, not a frame: 413 from an agent reports dropped
+   * input.
+   */
   ERROR: object({
     code: number(),
     message: sentence,
@@ -296,7 +305,7 @@ export type TerminalOpen = Payloads['TERMINAL_OPEN']
 export type TerminalOutput = Payloads['TERMINAL_OUTPUT']
 export type TerminalClosed = Payloads['TERMINAL_CLOSED']
 
-/** The envelope of every message; `timestamp` is never trusted. */
+/** Envelope of every message; `timestamp` is never trusted. */
 export type Message<T extends MessageType = MessageType> = {
   [K in T]: { type: K; id: string; timestamp: string; payload: Payloads[K] }
 }[T]

@@ -2,8 +2,8 @@ import type { SignedType } from '../signing.ts'
 import type { CopyFile, ExecuteScript, FetchFile, UpgradeOrder } from './messages.ts'
 
 /**
- * Work that the server orders an agent to do, each an execution of its own: the payload of its message, with the kind of work
- * that it is. No payload has a field `kind` of its own.
+ * Work that the server orders an agent to do, each an execution: the payload of its message plus its kind. No payload
+ * has a field `kind` of its own.
  */
 export type Order =
   | (Omit<ExecuteScript, 'upgrade'> & { readonly kind: 'SCRIPT' })
@@ -13,7 +13,7 @@ export type Order =
 export type OrderKind = Order['kind']
 export type ScriptOrder = Extract<Order, { kind: 'SCRIPT' }>
 
-/** The message that carries an order; its signature covers that type. */
+/** Message that carries an order; its signature covers that type. */
 export const messageOf = {
   SCRIPT: 'EXECUTE_SCRIPT',
   UPGRADE: 'EXECUTE_SCRIPT',
@@ -21,7 +21,7 @@ export const messageOf = {
   FETCH: 'FETCH_FILE',
 } as const satisfies Record<OrderKind, SignedType>
 
-/** The order in an EXECUTE_SCRIPT: an upgrade comes in place of its script. */
+/** The order in an EXECUTE_SCRIPT: an upgrade replaces the script. */
 export function scriptOrder(payload: ExecuteScript): Order {
   const { upgrade } = payload
   return upgrade ? { ...payload, upgrade, kind: 'UPGRADE' } : { ...payload, kind: 'SCRIPT' }

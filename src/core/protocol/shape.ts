@@ -1,22 +1,20 @@
 /**
- * Shapes of message payloads: each validates, and carries the type of what it lets through. Frames are checked here and not
- * by the schemas of the REST bodies: agents run on every host, and the schema libraries alone take 30 MB there and half a
- * second at the first frame.
+ * Shapes of message payloads: each validates a value and carries its type. They replace the schemas of the REST
+ * bodies, because agents run on every host and the schema libraries take 30 MB there and half a second at the first
+ * frame.
  */
 
-/** Says what is wrong with a value, or null where it is a `T`; `at` is where it stands, for the sentence. */
+/** Returns what is wrong with a value, or null if it is a `T`; `at` is its path, for the sentence. */
 export interface Shape<T> {
   (value: unknown, at: string): string | null
-  /** For the compiler: never set. */
+  /** For type inference only: never set. */
   readonly phantom?: T
 }
 
-/** A field with this shape may be absent. */
 interface OptionalShape<T> extends Shape<T> {
   readonly isOptional: true
 }
 
-/** The type that a shape lets through. */
 export type Infer<S> = S extends Shape<infer T> ? T : never
 
 type Fields = Readonly<Record<string, Shape<unknown>>>
@@ -52,7 +50,6 @@ export const oneOf =
   (value, at) =>
     allowed.includes(value as T) ? null : `${at} must be one of ${allowed.join(', ')}`
 
-/** The value may be absent. */
 export function optional<T>(shape: Shape<T>): OptionalShape<T> {
   const orAbsent: Shape<T> = (value, at) => (value === undefined ? null : shape(value, at))
   return Object.assign(orAbsent, { isOptional: true as const })
@@ -79,7 +76,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Fields that are not listed are ignored: either side may be newer. */
+/** Ignores unknown fields: either side may be newer. */
 export const object =
   <F extends Fields>(fields: F): Shape<Flat<InferFields<F>>> =>
   (value, at) => {

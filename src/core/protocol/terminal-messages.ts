@@ -2,54 +2,54 @@ import type { TypedCount } from '../terminals/terminal.ts'
 import type { Message, Payloads, TerminalClosed } from './messages.ts'
 
 /**
- * The subprotocol that our own clients of a terminal offer: they acknowledge what they have, and so get exactly what
- * they miss when they return. Others are sent the contract's messages only, and what was not yet written to them.
+ * Subprotocol of our own terminal clients. They acknowledge output, so a reconnect gets exactly what they missed.
+ * Other clients get the contract's messages only, and output not yet written to them.
  */
 export const terminalSubprotocol = 'rsm.terminal.1'
 
-/** A dropped client may come back within so many milliseconds (contract §7). */
+/** Milliseconds in which a dropped client can reconnect (contract §7). */
 export const reattachWindow = 60_000
 
 /**
- * The messages between the server and a client of a terminal (contract §7), in the envelope of the agent's link.
+ * Messages between the server and a client of a terminal (contract §7), in the envelope of the agent's link.
  * TERMINAL_ATTACHED, TERMINAL_TYPED, TERMINAL_NOTICE and TERMINAL_ACK are for `rsm.terminal.1` only.
  */
 export interface TerminalPayloads {
   TERMINAL_INPUT: Payloads['TERMINAL_INPUT']
   TERMINAL_RESIZE: Payloads['TERMINAL_RESIZE']
-  /** From a client: all output up to `sequence` has been shown. Without one the server holds 256 KiB back at most. */
+  /** From a client: all output up to `sequence` is displayed. The server sends at most 256 KiB unacknowledged. */
   TERMINAL_ACK: Payloads['TERMINAL_ACK']
-  /** From a client: it leaves for good, and the session ends. */
+  /** From a client: ends the session. */
   TERMINAL_CLOSE: Payloads['TERMINAL_CLOSE']
-  /** `sequence` as the agent counts; a client that returns gives the last one as `?after=`. */
+  /** `sequence` as counted by the agent; a reconnecting client passes the last one as `?after=`. */
   TERMINAL_OUTPUT: Required<Payloads['TERMINAL_OUTPUT']>
   TERMINAL_CLOSED: TerminalClosed
-  /** The first frame that a client gets; the next output has a `sequence` above `after`. */
+  /** First frame to a client; the next output has a `sequence` above `after`. */
   TERMINAL_ATTACHED: {
     sessionId: string
     hostname: string
     cols: number
     rows: number
     after: number
-    /** The newest output that there is by now: up to it follows what was there before. */
+    /** Newest output at this moment; output up to it is a replay. */
     last: number
-    /** Characters between the client's `after` and that, which are kept no longer. */
+    /** Characters after the client's `after` that are no longer kept. */
     omitted: number
     recorded: boolean
-    /** Reads along only: its input is refused. */
+    /** Read-only: input is refused. */
     watching: boolean
-    /** Names of those who read along. */
+    /** Names of users who watch. */
     watchers: string[]
-    /** The input that the session has taken; null: a TERMINAL_TYPED follows. Older servers leave it out. */
+    /** Input that the session accepted; null: a TERMINAL_TYPED follows. Absent from older servers. */
     typed?: TypedCount | null
   }
-  /** The host is back, and has taken this input: what follows it is to be sent again. */
+  /** The host reconnected and accepted this much input: the client sends the rest again. */
   TERMINAL_TYPED: { sessionId: string } & TypedCount
   TERMINAL_NOTICE: TerminalNotice
   ERROR: Payloads['ERROR']
 }
 
-/** What the user of a session is told beside it; `message` is for people. */
+/** Notice to a session's user, apart from the output; `message` is for people. */
 export interface TerminalNotice {
   sessionId: string
   kind: 'watched' | 'unwatched' | 'host-away' | 'host-back' | 'recording-full'

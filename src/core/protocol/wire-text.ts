@@ -1,28 +1,28 @@
 import type { MessageType, Payloads, ScriptOutput } from './messages.ts'
 
-/** The subprotocol that an agent of ours offers; without it only base-protocol messages are sent (contract §6). */
+/** Subprotocol of our agents; without it only base-protocol messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
 
-/** The text of a frame's output stands last in it, so that it can be told from the rest without a look at either. */
+/** Output text comes last in a frame, so that it can be split off without parsing. */
 const textBegins = Buffer.from(',"data":"')
 const textEnds = '"}}'
 /**
- * What stands before it in a frame of an agent of ours (encodeAround), and nothing else: in a frame with other keys, in
- * another order or twice, only a whole parse knows which text is the output.
+ * Head of an output frame exactly as our agents build it (encodeAround). In a frame with other keys, another order or
+ * duplicates, only a full parse can find the output.
  */
 const headOfOurs =
   /^\{"type":"(?:SCRIPT|TERMINAL)_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"(?:taskId":"[^"\\]*","stream":"std(?:out|err)|sessionId":"[^"\\]*)","sequence":\d{1,16}(?:,"phase":"(?:VERIFY|ROLLBACK)")?$/
-/** The rest of a frame of ours is shorter than this. */
+/** Upper bound of the head, in bytes. */
 const longestHead = 512
 
-/** A SCRIPT_OUTPUT or TERMINAL_OUTPUT frame in two parts: `head` is the frame with an empty text, `json` the text as the frame has it. */
+/** An output frame in two parts: `head` is the frame with an empty text, `json` the text as it is in the frame. */
 interface OutputFrame {
   readonly head: string
   readonly json: Uint8Array
   readonly data: string
 }
 
-/** The text of a frame. `id` has to be unique on the link, `timestamp` is ISO 8601 UTC. */
+/** `id` must be unique on the link; `timestamp` is ISO 8601 UTC. */
 export function encode<T extends MessageType>(
   type: T,
   payload: Payloads[T],
@@ -32,7 +32,7 @@ export function encode<T extends MessageType>(
   return JSON.stringify({ type, id, timestamp, payload })
 }
 
-/** What stands around the text of output in its frame, which comes last. */
+/** Parts of a SCRIPT_OUTPUT frame before and after its text. */
 export function encodeAround(
   about: Omit<ScriptOutput, 'data'>,
   id: string,
@@ -46,8 +46,8 @@ export function encodeAround(
 }
 
 /**
- * Takes apart a frame that is built like those of our agents; null for any other, valid or not. The text of
- * output is by far the most that goes over a link: what it is in JSON need not be found out again to store it.
+ * Splits a frame that is built like those of our agents; null for any other, valid or not. Most of a link's traffic
+ * is output, so its JSON text is stored as received instead of being encoded again.
  */
 export function splitOutput(frame: Buffer): OutputFrame | null {
   const at = frame.subarray(0, longestHead).indexOf(textBegins)
@@ -64,7 +64,7 @@ export function splitOutput(frame: Buffer): OutputFrame | null {
   }
 }
 
-/** One server-sent event as it goes over the wire (WHATWG HTML §9.2); `data` becomes JSON, which holds no line break. */
+/** A server-sent event in wire format (WHATWG HTML §9.2); `data` becomes JSON, which contains no line break. */
 export function formatEvent(event: string, data: unknown, id?: string | number): string {
   return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
 }

@@ -418,6 +418,6 @@ test('A16 a tag that can not be says what a key and a value may be', async (t) =
   )
   t.regex(
     body.errors?.[0]?.message ?? '',
-    /^must be tags, as \{"role": "web"\}: a key begins with a letter or digit/,
+    /^must be tags, as \{"role": "web"\}: keys of up to 63 letters, digits/,
   )
 })

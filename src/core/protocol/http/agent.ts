@@ -3,7 +3,7 @@ import { Hostname, Id, Time } from './common.ts'
 import { Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
 
-/** Names an agent for ever; it stands in URLs and file names. */
+/** Permanent id of an agent; appears in URLs and file names. */
 export const AgentId = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -11,7 +11,7 @@ export const AgentId = Type.String({
   format: 'not-blank',
 })
 
-/** What an agent says of itself: characters that can't be shown are replaced (contract §1), too long a text is refused. */
+/** Text reported by an agent: unprintable characters are replaced (contract §1), a longer text is refused. */
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
@@ -19,7 +19,7 @@ const Reason = Type.String({ maxLength: longestReason })
 const facts = {
   ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
   os: Type.Optional(Fact),
-  /** As PRETTY_NAME of os-release(5) has it. */
+  /** PRETTY_NAME of os-release(5). */
   distribution: Type.Optional(Fact),
   kernel: Type.Optional(Fact),
   arch: Type.Optional(Fact),
@@ -30,7 +30,7 @@ const facts = {
 const SystemFacts = Type.Object(facts)
 export type SystemFacts = Static<typeof SystemFacts>
 
-/** Bodies from agents: unknown fields are ignored, so that older servers take newer agents (contract §1). */
+/** Bodies from agents ignore unknown fields, so that older servers accept newer agents (contract §1). */
 export const RegisterRequest = Type.Object(
   {
     agentId: AgentId,
@@ -44,7 +44,7 @@ export const RegisterRequest = Type.Object(
 )
 export type RegisterRequest = Static<typeof RegisterRequest>
 
-/** `serverKey`: the Ed25519 public key, base64, that signs executions; `keyId` names it (contract §6). */
+/** `serverKey`: Ed25519 public key, base64, that verifies executions; `keyId` identifies it (contract §6). */
 export const RegisterResult = Type.Object({
   hostId: Id,
   token: Type.String(),
@@ -56,7 +56,7 @@ export const RegisterResult = Type.Object({
 })
 export type RegisterResult = Static<typeof RegisterResult>
 
-/** How far the server's store has come (docs/reference/protocol.md, P49); opaque to agents. */
+/** Position in the server's store (docs/reference/protocol.md, P49); opaque to agents. */
 const Mark = Type.Object({
   run: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
   sequence: Type.Integer({ minimum: 0 }),
@@ -64,15 +64,15 @@ const Mark = Type.Object({
 })
 
 /**
- * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: whether it links only while there is work;
- * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it; `facts`: after each
- * link, and once an hour. Base-protocol agents leave the last five out.
+ * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: links only while there is work;
+ * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it; `facts`: after
+ * each link, and once an hour. Base-protocol agents leave out the last five.
  */
 export const HeartbeatRequest = Type.Object(
   {
     agentId: AgentId,
     timestamp: Type.Optional(Type.String({ maxLength: 64 })),
-    /** HEALTHY, DEGRADED or UNHEALTHY; another is a newer agent's, and counts as DEGRADED. */
+    /** HEALTHY, DEGRADED or UNHEALTHY; any other comes from a newer agent and counts as DEGRADED. */
     status: Type.String({ pattern: '^[A-Z_]{1,64}$' }),
     uptime: Type.Optional(Type.Number({ minimum: 0 })),
     reason: Type.Optional(Reason),
@@ -113,7 +113,10 @@ export const MetricsRequest = Type.Object(
 )
 export type MetricsRequest = Static<typeof MetricsRequest>
 
-/** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps the one it has. */
+/**
+ * Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps its
+ * current one.
+ */
 export const AgentAck = Type.Object({
   serverTime: Time,
   configVersion: Type.Integer(),

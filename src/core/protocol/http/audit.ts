@@ -34,7 +34,7 @@ export const AuditEntry = Type.Object({
   hash: Type.String(),
 })
 
-/** Filters of the log; each takes the exact text, `actor` the actor's name. */
+/** Filters match the exact text; `actor` is the actor's name. */
 export const AuditQuery = Closed({
   ...paging,
   before: Type.Optional(
@@ -42,7 +42,7 @@ export const AuditQuery = Closed({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
-        'Only entries with a smaller id: with the id of the last one of a page the next begins there, whatever was added since. totalElements then counts no further than one past the page',
+        'Only entries with a smaller id. The id of the last entry on a page gets the next page, regardless of new entries. totalElements then counts at most one past the page',
     }),
   ),
   after: Type.Optional(

@@ -1,7 +1,7 @@
 import { Closed, Id, Nullable, named, paging, Text, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
-/** Names stand in selectors as `@name`, so they hold none of the selector's own characters (contract §8). */
+/** Names appear in selectors as `@name`, so they contain none of the selector's own characters (contract §8). */
 const ClusterName = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -41,7 +41,7 @@ export const ClusterQuery = Closed({
 })
 export type ClusterQuery = Static<typeof ClusterQuery>
 
-/** `hostIds` are the members of now, for a dynamic cluster too. */
+/** `hostIds` are the current members, also for a dynamic cluster. */
 export const Cluster = Type.Object({
   id: Id,
   name: Type.String(),

@@ -13,39 +13,41 @@ export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 /** `taskId` and `sessionId`: time-sortable, URL- and file-safe (contract §1). */
 export const OpaqueId = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',
-  description: 'an id as the server gives it',
+  description: 'an id assigned by the server',
   examples: ['01JNZ8Q3V5K7M9P2R4T6W8Y0AB'],
 })
 
 /** ISO 8601 UTC with milliseconds. */
 export const Time = Type.String({ format: 'date-time', examples: ['2026-03-02T09:30:00.000Z'] })
 
-/** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract §1). */
+/**
+ * Control characters except tabs and line ends, bidi and zero-width characters, unpaired surrogates (contract §1).
+ */
 const invisible =
   '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff'
 
-/** What stands on one line, and is seen as it is. */
+/** A single line of visible characters. */
 const onOneLine = `^[^${invisible}\\u0009\\u000a\\u000d\\u2028\\u2029]*$`
 
-/** Text on one line that says something: not blank, nothing that is not seen. */
+/** Single-line text: not blank, no invisible characters. */
 export const Line = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: onOneLine, format: 'not-blank' })
 
-/** Text that may be empty, with several lines and tabs. */
+/** Text that may be empty, and may have several lines and tabs. */
 export const Text = (maxLength: number) => Type.String({ maxLength, pattern: `^[^${invisible}]*$` })
 
 export const Hostname = Type.String({
   minLength: 1,
   maxLength: 253,
-  // What begins with a dash is an option to every program, and `.` and `..` are directories.
+  // A leading dash makes an option of it in any command; `.` and `..` are directories.
   pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*$',
-  description: 'made of letters, digits, dots, dashes and underscores, the first no dot or dash',
+  description: 'made of letters, digits, dots, dashes and underscores, not starting with a dot or dash',
   format: 'not-blank',
 })
 
 export const TagKey = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$',
-  description: 'made of up to 63 letters, digits and _ . / -, the first a letter or digit',
+  description: 'made of up to 63 letters, digits and _ . / -, starting with a letter or digit',
 })
 export const TagValue = Type.String({ maxLength: 256, pattern: onOneLine })
 export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false })
@@ -53,17 +55,17 @@ export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false 
 /** Query of every list: `page` from 0, or `offset`, and `size` 1 to 500 (contract §1). */
 export const paging = {
   page: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'The page, from 0' }),
+    Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'Page number, from 0' }),
   ),
   offset: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'In place of page: records to skip, as `next` of the page before says',
+      description: 'Instead of page: records to skip, such as `next` of the previous page',
     }),
   ),
   size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Records on a page' }),
+    Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Records per page' }),
   ),
 }
 export const PageQuery = Closed(paging)
@@ -75,22 +77,21 @@ export const named = {
     Type.String({
       minLength: 1,
       maxLength: 253,
-      description: 'Only what has exactly this name, without regard to case',
+      description: 'Only the record with this exact name, case-insensitive',
     }),
   ),
 }
 export const NamedQuery = Closed({ ...paging, ...named })
 export type NamedQuery = Static<typeof NamedQuery>
 
-/** The `data` of a deletion, and of what changes a record without showing it. */
+/** `data` of a deletion, and of changes that do not return the record. */
 export const IdOnly = Type.Object({ id: Id })
-/** The `data` of what has nothing to tell. */
+/** `data` of operations without a result. */
 export const Nothing = Type.Object({})
 
-/** The `data` of health. */
 export const Up = Type.Object({ status: Type.Literal('UP') })
 
-/** The schema of a list's `data`. */
+/** Schema of a list's `data`. */
 export const PageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     content: Type.Array(item),
@@ -98,11 +99,11 @@ export const PageOf = <T extends TSchema>(item: T) =>
     size: Type.Integer(),
     totalElements: Type.Integer(),
     totalPages: Type.Integer(),
-    /** `offset` of the record behind the page; null at the end of the list. Older servers don't say it. */
+    /** `offset` of the record after this page; null at the end of the list. Absent from older servers. */
     next: Type.Optional(Nullable(Type.Integer())),
   })
 
-/** The `data` of every list. */
+/** `data` of every list. */
 export interface Page<T> {
   content: T[]
   page: number

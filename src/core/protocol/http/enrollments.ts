@@ -30,7 +30,7 @@ export const Enrollment = Type.Object({
 })
 export type Enrollment = Static<typeof Enrollment>
 
-/** An enrollment token that still lets hosts in. */
+/** An enrollment token that can still be used. */
 const OpenEnrollment = Type.Object({
   id: Id,
   name: Nullable(Type.String()),
@@ -41,15 +41,15 @@ const OpenEnrollment = Type.Object({
 export type OpenEnrollment = Static<typeof OpenEnrollment>
 
 /**
- * The `data` of what parts a host from its agent. The agent is let in by a newer enrollment token only, but whoever has one
- * of `openEnrollments` can still enroll a machine as a new host.
+ * `data` of operations that revoke a host's agent. Only a newer enrollment token admits the agent again, but a holder
+ * of one of `openEnrollments` can still enroll a machine as a new host.
  */
 export const Parted = Type.Object({ id: Id, openEnrollments: Type.Array(OpenEnrollment) })
 export type Parted = Static<typeof Parted>
 
 /**
- * `token` is shown only once, and in `join`, which holds all that a host needs to know, and in `line`, which is pasted on the
- * host (contract §10). Both are null as long as no URL is known.
+ * `token` is shown only once: here, in `join` (everything that a host needs), and in `line`, to paste on the host
+ * (contract §10). Both are null while no URL is known.
  */
 export const EnrollmentCreated = Type.Object({
   ...Enrollment.properties,

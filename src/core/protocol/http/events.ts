@@ -8,10 +8,10 @@ export const eventTypes = ['host', 'task', 'cluster'] as const
 export const EventType = Type.Enum([...eventTypes])
 export type EventType = Static<typeof EventType>
 
-/** Where a stream stands: the life of the server that numbered it, and the number. */
+/** Position in the stream: the server's run that numbered it, and the number. */
 export const EventId = Type.String({ pattern: '^[0-9a-f]{12}-(0|[1-9][0-9]{0,14})$' })
 
-/** `after` is the `id` of the last event seen; `type` may repeat and narrows the stream. */
+/** `after` is the `id` of the last event seen; `type` may repeat and filters the stream. */
 export const EventQuery = Closed({
   type: Type.Optional(Type.Array(EventType, { minItems: 1, maxItems: 16 })),
   after: Type.Optional(EventId),
@@ -24,8 +24,8 @@ const Kept = Type.Enum(['created', 'updated'])
 const Removed = Type.Literal('removed')
 
 /**
- * The `data` of `host`. Heartbeats and metrics alone are no change: the newest come with the next one. `at` is when the
- * server told it.
+ * `data` of `host`. Heartbeats and metrics alone cause no event; the newest come with the next one. `at` is when the
+ * server emitted it.
  */
 export const HostEvent = Type.Union([
   Type.Object({ change: Kept, at: Time, host: Host }),
@@ -33,7 +33,7 @@ export const HostEvent = Type.Union([
 ])
 export type HostEvent = Static<typeof HostEvent>
 
-/** The `data` of `task`: it was created, its counts changed, or it ended; not its output. */
+/** `data` of `task`: it was created, its counts changed, or it ended; never its output. */
 export interface TaskEvent {
   change: 'created' | 'updated'
   at: string
@@ -41,22 +41,22 @@ export interface TaskEvent {
 }
 export const TaskEvent = Type.Object({ change: Kept, at: Time, task: TaskSummary })
 
-/** The `data` of `cluster`; a change of its members is one, whatever caused it. */
+/** `data` of `cluster`; a change of its members is an event, whatever caused it. */
 export const ClusterEvent = Type.Union([
   Type.Object({ change: Kept, at: Time, cluster: Cluster }),
   Type.Object({ change: Removed, at: Time, cluster: Type.Object({ id: Id }) }),
 ])
 export type ClusterEvent = Static<typeof ClusterEvent>
 
-/** The `data` of `ready`, the first event of every stream. */
+/** `data` of `ready`, the first event of every stream. */
 export const ReadyEvent = Type.Object({ id: EventId })
 export type ReadyEvent = Static<typeof ReadyEvent>
 
 /**
- * Why a stream can't go on where its client stood: the id is of a former life of the server, what followed it is no
- * longer kept, or it is none that this server gave.
+ * Reasons why a stream cannot resume at an id: it is from an earlier run of the server, later events are no longer
+ * kept, or this server never issued it.
  */
 export const resetReasons = ['RESTARTED', 'BEHIND', 'UNKNOWN'] as const
-/** The `data` of `reset`: what is shown has to be read anew; what follows is told from here on. */
+/** `data` of `reset`: reload the current state; events continue from here. */
 export const ResetEvent = Type.Object({ reason: Type.Enum([...resetReasons]), id: EventId })
 export type ResetEvent = Static<typeof ResetEvent>

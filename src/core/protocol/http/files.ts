@@ -7,10 +7,10 @@ const Sha256 = Type.String({
   description: '64 hexadecimal digits in lower case',
 })
 
-/** An upload, from its beginning on; `offset` is what is on the server's disk. */
+/** An upload; `offset` is the number of bytes on the server's disk. */
 export const File = Type.Object({
   fileId: OpaqueId,
-  /** What it is called where it comes from; null where nobody said. */
+  /** Name at its source; null if not given. */
   name: Nullable(Type.String()),
   size: Nullable(Type.Integer()),
   offset: Type.Integer(),
@@ -43,7 +43,7 @@ export type FileQuery = Static<typeof FileQuery>
 export const FilePartQuery = Closed({ offset: Bytes, end: Type.Optional(Type.Boolean()) })
 export type FilePartQuery = Static<typeof FilePartQuery>
 
-/** Of the last part: the sha256 of all of it, which is checked. */
+/** `sha256` belongs to the last part: that of the whole file, which is verified. */
 export const FetchedPartQuery = Closed({
   offset: Bytes,
   end: Type.Optional(Type.Boolean()),
@@ -51,11 +51,11 @@ export const FetchedPartQuery = Closed({
 })
 export type FetchedPartQuery = Static<typeof FetchedPartQuery>
 
-/** Where the next part begins. */
+/** Offset of the next part. */
 export const FetchedPart = Type.Object({ offset: Type.Integer() })
 export type FetchedPart = Static<typeof FetchedPart>
 
-/** Absolute; the service refuses `..`, and more than 4,095 bytes. */
+/** Absolute; the service refuses `..` and paths over 4,095 bytes. */
 const RemotePath = Type.String({
   minLength: 1,
   maxLength: 4095,
@@ -63,12 +63,11 @@ const RemotePath = Type.String({
   examples: ['/etc/app.conf'],
 })
 const Kind = Type.Enum(['FILE', 'TREE'])
-/** Octal: at least three digits, so that no decimal number is taken for one. */
+/** Octal, with at least three digits so that no decimal number is mistaken for one. */
 const Mode = Type.String({
   pattern: '^[0-7]{3,4}$',
-  description: 'an octal text of 3 or 4 digits, like "0640"',
+  description: 'an octal string of 3 or 4 digits, like "0640"',
 })
-/** A name or a number. */
 const Owner = Type.String({
   pattern: '^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\\$?|[0-9]{1,10})$',
   description: 'a name or a number',
@@ -91,17 +90,17 @@ export const Fetch = Closed({
   path: RemotePath,
   kind: Kind,
   follow: Type.Optional(Type.Boolean()),
-  /** Bytes that each host may send. */
+  /** Limit per host, in bytes. */
   maxSize: Type.Optional(Bytes),
 })
 export type Fetch = Static<typeof Fetch>
 
 export const Stdin = Closed({ fileId: OpaqueId })
 
-/** Bytes a second; less would not keep a connection alive. */
+/** Bytes per second; a lower rate would not keep a connection alive. */
 export const LimitRate = Type.Integer({ minimum: 16_384, maximum: 1_099_511_627_776 })
 
-/** Of a task: the file as it was when the task was made. */
+/** The upload as it was when the task was created. */
 export const TaskStdin = Type.Object({
   fileId: OpaqueId,
   name: Nullable(Type.String()),
@@ -128,11 +127,11 @@ export const TaskFetch = Type.Object({
   maxSize: Type.Optional(Type.Integer()),
 })
 
-/** What a task fetches from one of its hosts; `size` and `sha256` are null where it has not come in full. */
+/** A file that a task fetches from one of its hosts; `size` and `sha256` are null until it is complete. */
 export const TaskFile = Type.Object({
   hostId: Id,
   hostname: Type.String(),
-  /** On that host. */
+  /** Path on that host. */
   path: Type.String(),
   kind: Kind,
   size: Nullable(Type.Integer()),

@@ -23,7 +23,7 @@ const Secret = Type.String({ minLength: 1, maxLength: 16_384 })
 const HostKey = Type.String({
   pattern: '^SHA256:[A-Za-z0-9+/]{43}$',
   description:
-    'the fingerprint of an SSH host key as ssh-keygen -l shows it: SHA256: and 43 characters of base64',
+    'the fingerprint of an SSH host key as shown by ssh-keygen -l: SHA256: and 43 base64 characters',
 })
 
 export const HostCreate = Closed(
@@ -56,7 +56,7 @@ export const HostPatch = Closed(
     tags: Type.Optional(
       Type.Union([Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }), Type.Null()], {
         description:
-          'tags, as {"role": "web"}: a key begins with a letter or digit and holds no others but _ . / -, 63 characters at most; a value holds 256 at most, or is null, which takes the tag away',
+          'tags, as {"role": "web"}: keys of up to 63 letters, digits and _ . / -, starting with a letter or digit; values of up to 256 characters, or null to remove the tag',
       }),
     ),
   },
@@ -67,13 +67,13 @@ export type HostPatch = Static<typeof HostPatch>
 export const HostQuery = Closed({
   ...paging,
   ...named,
-  search: Type.Optional(Type.String({ maxLength: 253, description: 'A part of the hostname or address' })),
+  search: Type.Optional(Type.String({ maxLength: 253, description: 'Part of the hostname or address' })),
   status: Type.Optional(HostStatus),
   clusterId: Type.Optional(Id),
   tag: Type.Optional(
     Type.Array(Type.String({ pattern: '^[^:]+:', maxLength: 320 }), {
       maxItems: 16,
-      description: 'key:value; may repeat, and a host has to have them all',
+      description: 'key:value; if repeated, a host must have all of them',
     }),
   ),
   selector: Type.Optional(
@@ -85,13 +85,13 @@ export const HostQuery = Closed({
   ),
   sort: Type.Optional(
     Type.Enum(['hostname'], {
-      description: 'By name in natural order, web2 before web10, instead of by id',
+      description: 'By name in natural order (web2 before web10) instead of by id',
     }),
   ),
 })
 export type HostQuery = Static<typeof HostQuery>
 
-/** Without `force` a host that takes part in a running task is not removed (409). */
+/** Without `force`, a host that takes part in a running task is not removed (409). */
 export const HostRemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
 
 export const SystemInfo = Type.Object({
@@ -137,7 +137,7 @@ export const Metrics = Type.Object({
 
 export const defaultPoints = 300
 
-/** `from` and `to` default to the last 24 hours; the answer has at most `points` samples. */
+/** `from` and `to` default to the last 24 hours; returns at most `points` samples. */
 export const HostMetricsQuery = Closed({
   from: Type.Optional(Time),
   to: Type.Optional(Time),
@@ -146,8 +146,8 @@ export const HostMetricsQuery = Closed({
 export type HostMetricsQuery = Static<typeof HostMetricsQuery>
 
 /**
- * Ascending averages of equal parts of the range, each at the start of its part; parts without reports are left out.
- * `from` is later than asked for where history does not reach back so far, and `to` earlier where it has yet to come.
+ * Averages of equal parts of the range, ascending, each at the start of its part; parts without reports are left out.
+ * `from` is later than requested if history is shorter, and `to` earlier if it is in the future.
  */
 export const HostMetrics = Type.Object({
   hostId: Id,
@@ -164,7 +164,7 @@ export const Host = Type.Object({
   sshPort: Type.Integer(),
   authType: AuthType,
   username: Nullable(Type.String()),
-  /** Of SSH: pinned when the server first logs in there, or set beforehand. */
+  /** SSH host key, pinned when the server first logs in there, or set beforehand. */
   hostKey: Nullable(Type.String()),
   tags: Type.Record(Type.String(), Type.String()),
   status: HostStatus,

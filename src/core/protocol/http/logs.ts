@@ -6,32 +6,37 @@ import { type Static, Type } from './schema.ts'
 const Stream = Type.Enum([...streams])
 
 /**
- * `after` is a cursor: the `id` of the last entry seen (contract §5). `before` reads the other way, where nothing is
- * followed: the newest entries of smaller ids, oldest first.
+ * `after` is a cursor: the `id` of the last entry seen (contract §5). `before` pages backwards, without `follow`: the
+ * newest entries with smaller ids, oldest first.
  */
 export const LogQuery = Closed({
   hostId: Type.Optional(Id),
-  follow: Type.Optional(Type.Boolean({ description: 'Stream what comes, until the task has ended' })),
+  follow: Type.Optional(Type.Boolean({ description: 'Stream new output until the task ends' })),
   stream: Type.Optional(Stream),
   tail: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Begin N entries before the end' }),
+    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Start N entries before the end' }),
   ),
   after: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The id of the last entry seen: what follows it comes',
+      description: 'Id of the last entry seen: returns later entries',
     }),
   ),
   before: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The id of the first entry seen: the newest of what precedes it come, oldest first',
+      description: 'Id of the first entry seen: returns the newest of the earlier entries, oldest first',
     }),
   ),
   size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: largestPage, default: largestPage, description: 'Entries at most' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: largestPage,
+      default: largestPage,
+      description: 'Maximum number of entries',
+    }),
   ),
 })
 export type LogQuery = Static<typeof LogQuery>
@@ -44,19 +49,22 @@ export const LogEntry = Type.Object({
   stream: Stream,
   sequence: Type.Integer(),
   timestamp: Time,
-  /** Absent of what the script itself wrote. */
+  /** Absent for output of the script itself. */
   phase: Type.Optional(Type.Enum(['VERIFY', 'ROLLBACK'])),
   data: Type.String(),
 })
 export type LogEntry = Static<typeof LogEntry>
 
-/** Hosts of which more of their file has passed the server: how many bytes of it, in all (contract §13). */
+/** Hosts whose file transfer progressed, with all bytes that passed the server so far (contract §13). */
 export const CarriedBytes = Type.Object({
   hosts: Type.Array(Type.Object({ hostId: Id, bytes: Type.Integer() })),
 })
 export type CarriedBytes = Static<typeof CarriedBytes>
 
-/** `next` goes back as `after`; `previous` as `before`, and is 0 where nothing precedes. A page may be empty with more to come. */
+/**
+ * Pass `next` as `after` and `previous` as `before`; `previous` is 0 at the start of the log. A page may be empty
+ * although more follow.
+ */
 export const LogPage = Type.Object({
   taskId: OpaqueId,
   entries: Type.Array(LogEntry),

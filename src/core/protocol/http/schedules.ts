@@ -12,14 +12,14 @@ export const SkipReason = Type.Enum([...skipReasons])
 
 const yearOfSeconds = 366 * 86_400
 
-/** When it runs (contract §14); the service says what is wrong with a cron expression or a zone. */
+/** When it runs (contract §14); the service validates cron expressions and time zones. */
 const Cron = Type.String({ minLength: 1, maxLength: 256, format: 'not-blank' })
 const Every = Type.Integer({ minimum: 1, maximum: yearOfSeconds })
 const Zone = Type.String({ minLength: 1, maxLength: 64, format: 'not-blank' })
 const Jitter = Type.Integer({ minimum: 0, maximum: yearOfSeconds })
 const Within = Type.Integer({ minimum: 0, maximum: yearOfSeconds })
 
-/** One of them. */
+/** Exactly one of these. */
 const action = {
   scriptId: Type.Optional(Id),
   script: Type.Optional(AdHocScript),
@@ -69,14 +69,14 @@ const allCleared = <P extends Record<string, TSchema>>(properties: P): Cleared<P
     Object.entries(properties).map(([name, schema]) => [name, cleared(schema)]),
   ) as Cleared<P>
 
-/** RFC 7396: null takes a value of a param away, and resets any other field. */
+/** RFC 7396: null removes a param's value, and resets any other field. */
 const ParamsPatch = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Nullable(Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' })),
   { additionalProperties: false, maxProperties: 1000, propertyNames: { format: 'unreserved' } },
 )
 
-/** One of cron, everySeconds and at replaces another; so do scriptId, script and copy. */
+/** One of cron, everySeconds and at replaces another; likewise scriptId, script and copy. */
 export const SchedulePatch = Closed(
   {
     name: Type.Optional(Line(128)),
@@ -96,21 +96,21 @@ export const SchedulePatch = Closed(
     jitterSeconds: cleared(Jitter),
     from: cleared(Time),
     until: cleared(Time),
-    /** Secrets go to the stored scripts as they are now. */
+    /** Confirms that secrets may go to the stored scripts as they are now. */
     confirmed: Type.Optional(Type.Literal(true)),
   },
   { examples: [{ cron: '0 4 * * *', jitterSeconds: 300, until: null }] },
 )
 export type SchedulePatch = Static<typeof SchedulePatch>
 
-/** The task of its last run; `taskId` is null where none could be made: the history says why. */
+/** Task of the last run; `taskId` is null if none could be created: the history has the reason. */
 const LastTask = Type.Object({
   taskId: Nullable(OpaqueId),
   status: TaskStatus,
   at: Time,
 })
 
-/** Options of execute calls are there where they were given. */
+/** Options of execute calls are present if they were given. */
 export const Schedule = Type.Object({
   id: Id,
   name: Type.String(),
@@ -133,11 +133,11 @@ export const Schedule = Type.Object({
   jitterSeconds: Type.Integer(),
   from: Nullable(Time),
   until: Nullable(Time),
-  /** The next slot, before jitter; null while it is paused or suspended, and after the last one. */
+  /** The next slot, before jitter; null while paused or suspended, and after the last one. */
   nextAt: Nullable(Time),
-  /** Null before the first run, and when that task is no longer kept. */
+  /** Null before the first run, and once that task is deleted. */
   lastTask: Nullable(LastTask),
-  /** Why it does not run any more. */
+  /** Why it no longer runs. */
   suspended: Nullable(Type.String()),
   owner: Type.String(),
   createdAt: Time,
@@ -145,18 +145,18 @@ export const Schedule = Type.Object({
 })
 export type Schedule = Static<typeof Schedule>
 
-/** A script of a schedule as lists show it: `content` only where `name` asks for one schedule. */
+/** A schedule's script in lists: `content` only if `name` asks for one schedule. */
 const ListedText = Type.Object({
   ...AdHocScript.properties,
   content: Type.Optional(Type.String()),
-  /** The first line that is no comment, cut. */
+  /** First line that is not a comment, truncated. */
   firstLine: Type.Optional(Nullable(Type.String())),
-  /** Of the content, in UTF-8. */
+  /** Size of the content in UTF-8. */
   bytes: Type.Optional(Type.Integer()),
 })
 const listedGate = { scriptId: Type.Optional(Id), script: Type.Optional(ListedText) }
 
-/** A schedule as lists show it: texts and `params` only where `name` asks for one schedule. */
+/** A schedule in lists: script texts and `params` only if `name` asks for one schedule. */
 export const ScheduleSummary = Type.Object({
   ...Schedule.properties,
   script: Nullable(ListedText),
@@ -166,22 +166,22 @@ export const ScheduleSummary = Type.Object({
 })
 export type ScheduleSummary = Static<typeof ScheduleSummary>
 
-/** What became of a slot; of several that were skipped together, of all of them. */
+/** Outcome of a slot, or of several that were skipped together. */
 export const ScheduleSlot = Type.Object({
-  /** The last of them, before jitter. */
+  /** The last of these slots, before jitter. */
   plannedAt: Time,
   firstAt: Time,
-  /** How many slots they are; null: too many to count. */
+  /** Number of slots; null: too many to count. */
   count: Nullable(Type.Integer()),
   /** When it was decided. */
   at: Time,
   outcome: SlotOutcome,
-  /** Of SKIPPED. */
+  /** For SKIPPED. */
   why: Nullable(SkipReason),
-  /** Of FAILED: why no task could be made. */
+  /** For FAILED: why no task could be created. */
   error: Nullable(Type.String()),
   taskId: Nullable(OpaqueId),
-  /** Who ran it by hand, outside of its slots. */
+  /** User who ran it manually, outside its slots. */
   by: Nullable(Type.String()),
 })
 export type ScheduleSlot = Static<typeof ScheduleSlot>
@@ -198,7 +198,7 @@ export type ScheduleQuery = Static<typeof ScheduleQuery>
 
 export const NextQuery = Closed({
   count: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 5, description: 'How many times, 5 by default' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: 5, description: 'Number of times' }),
   ),
 })
 export type NextQuery = Static<typeof NextQuery>

@@ -54,15 +54,15 @@ export type ScriptQuery = Static<typeof ScriptQuery>
 /** A param that a script declares in its comments (docs/use/scripts.md). */
 const ScriptParam = Type.Object({
   name: Type.String(),
-  /** It has to be given, and not empty. */
+  /** Must be given and not empty. */
   required: Type.Boolean(),
-  /** What it is where it is not given; null: then the script does not get it. */
+  /** Value if none is given; null: the script does not get the param. */
   default: Nullable(Type.String()),
   /** For people; may be empty. */
   description: Type.String(),
-  /** Its value is given in `secretParams`. */
+  /** Must be given in `secretParams`. */
   secret: Type.Boolean(),
-  /** What a value has to match as a whole, in the syntax of RE2; null: anything will do. */
+  /** RE2 pattern that the whole value must match; null: any value. */
   pattern: Nullable(Type.String()),
 })
 
@@ -75,7 +75,7 @@ export const Script = Type.Object({
   timeout: Nullable(Type.Integer()),
   tags: Type.Array(Type.String()),
   category: Nullable(Type.String()),
-  /** In the order in which the text declares them; empty: it takes any. */
+  /** In order of declaration; empty: accepts any. */
   params: Type.Array(ScriptParam),
   version: Type.Integer(),
   sha256: Type.String(),
@@ -85,29 +85,29 @@ export const Script = Type.Object({
 })
 export type Script = Static<typeof Script>
 
-/** A script as lists show it: `content` and `params` only where `name` asks for one script. */
+/** A script in lists: `content` and `params` only if `name` asks for one script. */
 export const ScriptSummary = Type.Object({
   ...Script.properties,
   content: Type.Optional(Script.properties.content),
   params: Type.Optional(Script.properties.params),
-  /** Of the content, in UTF-8. Older servers don't say it. */
+  /** Size of the content in UTF-8. Absent from older servers. */
   bytes: Type.Optional(Type.Integer()),
 })
 export type ScriptSummary = Static<typeof ScriptSummary>
 
-/** A version as lists show it: all but the text. */
+/** A version in lists, without the text. */
 export const ScriptVersionSummary = Type.Object({
   version: Type.Integer(),
   name: Type.String(),
   type: ScriptType,
   sha256: Type.String(),
-  /** Of the content, in UTF-8. */
+  /** Size of the content in UTF-8. */
   bytes: Type.Integer(),
   changedBy: Type.String(),
   changedAt: Time,
 })
 export type ScriptVersionSummary = Static<typeof ScriptVersionSummary>
 
-/** The script as it was in one of its versions. */
+/** The script as of one of its versions. */
 export const ScriptVersion = Type.Object({ ...Script.properties, changedBy: Type.String() })
 export type ScriptVersion = Static<typeof ScriptVersion>

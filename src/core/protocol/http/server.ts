@@ -2,9 +2,9 @@ import { Closed, Id, Nullable, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
 /**
- * One of the servers of a store. `leaseUntil`: until then nobody takes over its tasks and links; null for one that has its store
- * to itself. `links`: agents that are linked to it; `tasks`: running ones whose plans it carries out. `isThis`: whether it is the one that answers.
- * `faults`: what is wrong with it, a sentence each.
+ * A server of the store. `leaseUntil`: until then no other server takes over its tasks and links; null if it does not
+ * share its store. `links`: linked agents. `tasks`: running tasks that it owns. `isThis`: the server that answers.
+ * `faults`: its faults, a sentence each.
  */
 export const Server = Type.Object({
   name: Type.String(),
@@ -19,13 +19,14 @@ export const Server = Type.Object({
 })
 export type Server = Static<typeof Server>
 
-/** Connections to PostgreSQL for one purpose: how many there may be, how many are in use, and how many calls wait for one. */
+/** Connections to PostgreSQL for one purpose: the most allowed, those in use, and calls waiting for one. */
 const Pool = Type.Object({ size: Type.Integer(), busy: Type.Integer(), waiting: Type.Integer() })
 
 /**
- * How a server stands among those of its store. `leaseSeconds`: until others may take over its tasks and links; 0 when they may.
- * `pools`: by what their connections are for. `hints`: whether it listens to other servers; how long a hint takes through
- * PostgreSQL back to the server that sent it, and how long ago one did, both null where none did lately.
+ * State of a server within its store. `leaseSeconds`: time until others may take over its tasks and links; 0 if they
+ * may. `pools`: by purpose of the connections. `hints`: whether it listens to other servers; `lagSeconds`: how long a
+ * hint takes through PostgreSQL and back to its sender; `heardSecondsAgo`: when the last one arrived; both null if
+ * none arrived lately.
  */
 export const Standing = Type.Object({
   name: Type.String(),
@@ -42,11 +43,11 @@ export type Standing = Static<typeof Standing>
 /** `withoutOutput`: without the output of tasks and the recordings of terminal sessions. */
 export const BackupQuery = Closed({ withoutOutput: Type.Optional(Type.Boolean()) })
 
-/** What the server says of itself to who is logged in; intervals, which its agents keep to, in seconds. */
+/** Shown to any user who is logged in; intervals of its agents, in seconds. */
 export const ServerInfo = Type.Object({
   version: Type.String(),
   serverTime: Time,
-  /** When its process started. Older servers leave it out. */
+  /** Start of its process. Absent from older servers. */
   startedAt: Type.Optional(Time),
   heartbeatInterval: Type.Number(),
   metricsInterval: Type.Number(),
@@ -54,11 +55,11 @@ export const ServerInfo = Type.Object({
 export type ServerInfo = Static<typeof ServerInfo>
 
 /**
- * How the server is, for those who keep it. `run`: this start of it, and how far its store has come. `restore`: what proved
- * that the store is a backup which was brought back (host and agent are null where `rsm server restore` did it and said so),
- * and how much is held until `rsm server confirm-restore`; null where
- * nothing waits for that. `clock`: by how much the clock has jumped, and after how much running it is believed; null where
- * it is. Until then what it would remove for its age waits, or until `rsm server confirm-clock`.
+ * State of the server, for its administrators. `run`: this start of it, and the position of its store. `restore`:
+ * evidence that the store was restored from a backup (host and agent are null if `rsm server restore` recorded it),
+ * and how much is held until `rsm server confirm-restore`; null if nothing is held. `clock`: how far the clock has
+ * jumped, and for how long the server must run until it is trusted; null if it is trusted. Until then, or until `rsm
+ * server confirm-clock`, nothing is deleted for its age.
  */
 export const ServerStatus = Type.Object({
   version: Type.String(),
@@ -88,13 +89,13 @@ export const ReadyQuery = Closed({
   drain: Type.Optional(
     Type.Boolean({
       description:
-        'Answer 404 instead of 503 unless the server is starting or stopping: send it no new connections, and keep the open ones',
+        'Answer 404 instead of 503 unless the server is starting or stopping. 404: send no new connections, but keep open ones',
     }),
   ),
 })
 
 /**
- * Answer of a server that takes work; `server` is null if its store is not shared. A server that takes none answers 503, or 404
- * to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
+ * Answer of a server that accepts work; `server` is null if its store is not shared. One that does not accept work
+ * answers 503, or 404 to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
  */
 export const Ready = Type.Object({ status: Type.Literal('UP'), server: Nullable(Standing) })

@@ -2,7 +2,7 @@ import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
-/** The longest argument of a command line on Linux. */
+/** Longest command-line argument on Linux. */
 const longestArgument = 131_072
 const Hosts = Type.String({ minLength: 1, maxLength: longestArgument, format: 'not-blank' })
 /** Twice the largest fleet. */
@@ -12,8 +12,8 @@ const Tag = Type.String({ minLength: 1, maxLength: 512 })
 const mostNames = 1000
 
 /**
- * The hosts of a task (contract §4): `hosts` and `clusters` together, or `all`, with each of `tags`, without `exclude`. In place of
- * these exactly one of `selector`, `hostIds` and `clusterId`.
+ * Hosts of a task (contract §4): `hosts` and `clusters` together, or `all`; only those with all `tags`, without
+ * `exclude`. Or exactly one of `selector`, `hostIds` and `clusterId` instead.
  */
 export const Target = Closed({
   hosts: Type.Optional(Type.Array(Hosts, { minItems: 1, maxItems: mostHosts, description: 'Selectors' })),
@@ -22,7 +22,7 @@ export const Target = Closed({
     Type.Array(Tag, { minItems: 1, maxItems: mostNames, description: 'KEY=VALUE or key:value' }),
   ),
   exclude: Type.Optional(Type.Array(Hosts, { maxItems: mostHosts, description: 'Selectors' })),
-  all: Type.Optional(Type.Boolean({ description: 'Every host; not beside hosts and clusters' })),
+  all: Type.Optional(Type.Boolean({ description: 'Every host; not with hosts or clusters' })),
   selector: Type.Optional(Selector),
   hostIds: Type.Optional(HostIds),
   clusterId: Type.Optional(Id),

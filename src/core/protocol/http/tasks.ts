@@ -32,8 +32,8 @@ export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_0
 })
 
 /**
- * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
- * bounds bytes, as the system that starts the script does. The format `unreserved` stands for the former.
+ * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), by the
+ * format `unreserved`. It also limits bytes, as the operating system does for the script's process.
  */
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
@@ -55,7 +55,10 @@ export const AdHocScript = Closed({
 })
 export type AdHocScript = Static<typeof AdHocScript>
 
-/** What runs on a host after its script, with the script's params, user and directory (contract §15). Give one of both. */
+/**
+ * Script that runs on a host after the main one, with its params, user and directory (contract §15). Exactly one of
+ * the two.
+ */
 const gate = { scriptId: Type.Optional(Id), script: Type.Optional(AdHocScript) }
 const Verify = Closed({
   ...gate,
@@ -67,7 +70,7 @@ const Verify = Closed({
       minimum: 0,
       maximum: longestInterval,
       default: defaultInterval,
-      description: 'Between two attempts',
+      description: 'Seconds between two attempts',
     }),
   ),
   timeout: Type.Optional(Timeout),
@@ -75,7 +78,7 @@ const Verify = Closed({
 const Rollback = Closed(gate)
 export type GateOption = Static<typeof Rollback>
 
-/** How a task runs: what execute calls and schedules say alike (contract §4, §13, §15). */
+/** Options common to execute calls and schedules (contract §4, §13, §15). */
 export const runOptions = {
   strategy: Type.Optional(Strategy),
   batchSize: Type.Optional(BatchSize),
@@ -92,9 +95,9 @@ export const runOptions = {
   maxOutputBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_099_511_627_776 })),
   verify: Type.Optional(Verify),
   rollback: Type.Optional(Rollback),
-  /** What scripts read, in place of /dev/null (contract §13). */
+  /** Replaces /dev/null as the scripts' stdin (contract §13). */
   stdin: Type.Optional(Stdin),
-  /** Bytes a second at which files go, of all hosts together. */
+  /** Bytes per second for file transfers, all hosts together. */
   limitRate: Type.Optional(LimitRate),
 }
 /** Options of every execute call (contract §4, §15). */
@@ -121,7 +124,10 @@ export const ClusterExecute = Closed(
 )
 export type ClusterExecute = Static<typeof ClusterExecute>
 
-/** How the server installs the agent over SSH; `url` and `fingerprint` are of the server, as of an enrollment token (contract §10). */
+/**
+ * How the server installs the agent over SSH; `url` and `fingerprint` are the server's, as in an enrollment token
+ * (contract §10).
+ */
 const install = {
   sudo: Type.Optional(Type.Boolean()),
   forgetCredentials: Type.Optional(Type.Boolean()),
@@ -142,7 +148,7 @@ export const TaskCreate = Closed(
     ...options,
     scriptId: Type.Optional(Id),
     script: Type.Optional(AdHocScript),
-    /** In place of a script: the agents become this release of the server's. Takes ADMIN (contract §10). */
+    /** Instead of a script: upgrades the agents to this release of the server. Requires ADMIN (contract §10). */
     upgrade: Type.Optional(
       Closed({
         version: Type.Optional(Type.String({ pattern: versionPattern.source })),
@@ -150,7 +156,7 @@ export const TaskCreate = Closed(
       }),
     ),
     install: Type.Optional(Install),
-    /** In place of a script: a file to hosts, or from them (contract §13). */
+    /** Instead of a script: a file to hosts, or from them (contract §13). */
     copy: Type.Optional(Copy),
     fetch: Type.Optional(Fetch),
     target: Target,
@@ -168,8 +174,8 @@ export const TaskCreate = Closed(
 export type TaskCreate = Static<typeof TaskCreate>
 
 /**
- * Body of a retry. The new task runs the same text with the same params and options; values of `secretParams` are not
- * kept after a task's end, so they have to be given again.
+ * Body of a retry. The new task runs the same text with the same params and options. `secretParams` must be given
+ * again, because their values are deleted when a task ends.
  */
 export const TaskRetry = Closed(
   {
@@ -181,8 +187,8 @@ export const TaskRetry = Closed(
 export type TaskRetry = Static<typeof TaskRetry>
 
 /**
- * What an execution answers; with `async: false` it is the whole final task instead. `replayedAfterSeconds`: so long ago an
- * earlier request with the same `Idempotency-Key` started it; null where this request did.
+ * Answer of an execute call; with `async: false` it is the whole final task instead. `replayedAfterSeconds`: age of
+ * the earlier request with the same `Idempotency-Key` that started it; null if this request did.
  */
 export const Started = Type.Object({
   taskId: OpaqueId,
@@ -221,9 +227,9 @@ export const TaskResult = Type.Object({
   containment: Nullable(Containment),
   survivors: Nullable(Type.Array(Survivor)),
   changed: Nullable(Type.Boolean()),
-  /** While RUNNING; null before and after. */
+  /** Set while RUNNING, otherwise null. */
   phase: Nullable(Type.Enum([...phases])),
-  /** Null where these did not run; an `exitCode` that is null is not known. */
+  /** Null if they did not run; a null `exitCode` means unknown. */
   verify: Nullable(Type.Object({ ...gateResult, attempts: Type.Integer() })),
   rollback: Nullable(Type.Object(gateResult)),
   lateResult: Nullable(LateResult),
@@ -262,28 +268,33 @@ export const TaskSummary = Type.Object({
   scriptId: Nullable(Id),
   scriptVersion: Nullable(Type.Integer()),
   scriptName: Nullable(Type.String()),
-  /** First line of an unnamed script that is not a comment, cut; of a task without a script what it does. Null from older servers. */
+  /**
+   * First line of an unnamed script that is not a comment, truncated; for a task without a script, a description.
+   * Null from older servers.
+   */
   firstLine: Nullable(Type.String()),
   type: TaskType,
   timeout: Type.Integer(),
-  /** The user that it asked for; null: the one that each agent runs scripts as. */
+  /** Requested user; null: each agent's default user. */
   runAs: Nullable(Type.String()),
   limits: Nullable(Limits),
-  /** What follows on its script on each host. */
   verify: Nullable(Type.Object({ ...gateOfTask, retries: Type.Integer(), intervalSeconds: Type.Number() })),
   rollback: Nullable(Type.Object(gateOfTask)),
   copy: Nullable(TaskCopy),
   fetch: Nullable(TaskFetch),
   stdin: Nullable(TaskStdin),
   limitRate: Nullable(Type.Integer()),
-  /** Bytes of files that have passed this server, of a running task; `total` is null if unknown, and falls where a host needs nothing. */
+  /**
+   * Bytes of files that passed this server, for a running task; `total` is null if unknown, and shrinks if a host
+   * needs nothing.
+   */
   transfer: Type.Optional(Nullable(Transfer)),
   clusterId: Nullable(Id),
-  /** The task whose unsuccessful hosts this one took up again. */
+  /** Task whose unsuccessful hosts this one retries. */
   retryOf: Nullable(OpaqueId),
-  /** The schedule that started it; older servers say neither. */
+  /** Schedule that started it. Older servers leave out this and `plannedAt`. */
   scheduleId: Type.Optional(Nullable(Id)),
-  /** The slot of the schedule, before jitter; null where a user started it. */
+  /** Slot of the schedule, before jitter; null if a user started it. */
   plannedAt: Type.Optional(Nullable(Time)),
   createdBy: Type.String(),
   createdAt: Time,
@@ -293,8 +304,8 @@ export const TaskSummary = Type.Object({
 })
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: core.Counts }
 /**
- * `server`: the one that carries out the plan of a running task; null where none does just now, and where the store is one server's
- * alone. Older servers don't say it.
+ * `server`: owner of a running task; null if none owns it at the moment, and if the store is not shared. Absent from
+ * older servers.
  */
 export const Task = Type.Object({
   ...TaskSummary.properties,
@@ -310,7 +321,10 @@ export type Task = TaskSummary & {
 
 const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
 
-/** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). A task that runs no script has none: 404. */
+/**
+ * Script that ran: its text, sha256 and params, and only the names of secret ones (contract §3). 404 for a task that
+ * runs no script.
+ */
 export const TaskScript = Type.Object({
   taskId: OpaqueId,
   scriptId: Nullable(Id),
@@ -326,7 +340,7 @@ export const TaskScript = Type.Object({
 })
 export type TaskScript = Static<typeof TaskScript>
 
-/** Of an execute call: with `async: false` the final task, else what has started. */
+/** Answer of an execute call: the final task with `async: false`, else `Started`. */
 export const ExecutionAnswer = Type.Union([Started, Task])
 
 export const TaskQuery = Closed({
@@ -340,7 +354,7 @@ export const TaskQuery = Closed({
 })
 export type TaskQuery = Static<typeof TaskQuery>
 
-/** Without either, all results come (contract §3). */
+/** Without either, returns all results (contract §3). */
 export const ResultsQuery = Closed({
   page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
   size: Type.Optional(Type.Integer({ minimum: 1, maximum: largestPage })),

@@ -5,7 +5,7 @@ import { type Static, Type } from './schema.ts'
 
 const Size = Type.Integer({ minimum: 1, maximum: largestScreen })
 
-/** `shell`: a path, or a name found in PATH there; `command` is run by it instead of an interactive shell. */
+/** `shell`: a path, or a name found in PATH there; runs `command` instead of an interactive session. */
 export const TerminalCreate = Closed(
   {
     hostId: Id,
@@ -15,22 +15,20 @@ export const TerminalCreate = Closed(
     shell: Type.Optional(Line(1024)),
     term: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$' })),
     trueColor: Type.Optional(
-      Type.Boolean({ description: 'The client shows 24-bit colours: COLORTERM is `truecolor`' }),
+      Type.Boolean({ description: 'Set COLORTERM to `truecolor`: the client shows 24-bit colours' }),
     ),
     command: Type.Optional(Type.String({ maxLength: 256 * 1024 })),
-    noStdin: Type.Optional(
-      Type.Boolean({ description: 'The command has nothing to read: its stdin is /dev/null' }),
-    ),
+    noStdin: Type.Optional(Type.Boolean({ description: 'Set the stdin of the command to /dev/null' })),
   },
   { examples: [{ hostId: 7, cols: 120, rows: 40 }] },
 )
 export type TerminalCreate = Static<typeof TerminalCreate>
 
-/** `path` is relative to the server's base URL; `ticket` lets a browser in there once, for 30 s (contract §7). */
+/** `path` is relative to the server's base URL; `ticket` admits a browser there once, within 30 s (contract §7). */
 export const TerminalTicket = Type.Object({ ticket: Type.String(), path: Type.String(), expiresAt: Time })
 export type TerminalTicket = Static<typeof TerminalTicket>
 
-/** A ticket for a session that there is; `watch` to read along. */
+/** A ticket for an existing session; with `watch`, read-only. */
 export const TerminalTicketCreate = Closed(
   { watch: Type.Optional(Type.Boolean({ default: false })) },
   { examples: [{ watch: false }] },
@@ -45,7 +43,7 @@ export type TerminalEnded = Static<typeof TerminalEnded>
 
 export const TerminalStatus = Type.Enum([...terminalStatuses])
 
-/** A terminal session (contract §3); `reason` says why it ended where the shell did not end by itself. */
+/** A terminal session (contract §3); `reason`: why it ended if the shell did not exit on its own. */
 export const Terminal = Type.Object({
   sessionId: OpaqueId,
   hostId: Id,
@@ -59,7 +57,7 @@ export const Terminal = Type.Object({
   command: Nullable(
     Type.String({
       maxLength: longestCommandShown + 1,
-      description: `Its first ${longestCommandShown} characters; \`…\` stands for the rest`,
+      description: `Its first ${longestCommandShown} characters; \`…\` replaces the rest`,
     }),
   ),
   startedAt: Time,
@@ -68,7 +66,7 @@ export const Terminal = Type.Object({
   signal: Nullable(Type.String()),
   reason: Nullable(Type.String()),
   recorded: Type.Boolean(),
-  /** Of its recording; 0 where there is none, or none any more. */
+  /** Bytes of the recording; 0 if there is none, or if it was deleted. */
   recordingBytes: Type.Integer(),
   watchers: Type.Array(Type.String()),
 })
@@ -80,7 +78,7 @@ export const TerminalQuery = Closed({
   hostId: Type.Optional(Id),
   user: Type.Optional(Line(128)),
   recorded: Type.Optional(
-    Type.Boolean({ description: 'Only those with a recording, or only those without' }),
+    Type.Boolean({ description: 'Only sessions with a recording (true) or without one (false)' }),
   ),
 })
 export type TerminalQuery = Static<typeof TerminalQuery>

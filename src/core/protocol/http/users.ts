@@ -18,7 +18,7 @@ const Username = Type.String({
   format: 'not-blank',
 })
 
-/** Six digits of the app; or a recovery code, where logins take codes already. */
+/** Six digits from the app, or a recovery code if logins already require codes. */
 const Code = Type.String({ minLength: 6, maxLength: 32 })
 
 export const UserCreate = Closed(
@@ -26,7 +26,7 @@ export const UserCreate = Closed(
     username: Username,
     password: Password,
     role: Role,
-    /** What the user may do beside what the role says; to set them takes an ADMIN's session. */
+    /** Rights beyond those of the role; setting them requires an ADMIN's session. */
     rights: Type.Optional(Rights),
     email: Type.Optional(Email),
   },
@@ -46,7 +46,7 @@ export const UserPatch = Closed(
     rights: Type.Optional(Rights),
     email: Type.Optional(Nullable(Email)),
     enabled: Type.Optional(Type.Boolean()),
-    /** Logins of a user who has lost the app take the password alone again; only the user turns codes on. */
+    /** Turns codes off for a user who lost the app; only the user can turn them on. */
     totp: Type.Optional(Type.Literal(false)),
   },
   { examples: [{ role: 'VIEWER', rights: [], email: null }] },
@@ -67,7 +67,7 @@ export const User = Type.Object({
   rights: Rights,
   email: Nullable(Type.String()),
   enabled: Type.Boolean(),
-  /** Whether logins take a code of an authenticator app, too. */
+  /** Whether logins also require a code from an authenticator app. */
   totp: Type.Boolean(),
   lastLoginAt: Nullable(Time),
   createdAt: Time,
@@ -75,7 +75,7 @@ export const User = Type.Object({
 })
 export type User = Static<typeof User>
 
-/** The user whom a token stands for, and the token: what it may do is bounded by its own role. */
+/** User of a token, and the token: its own role limits what it may do. */
 export const Me = Type.Object({
   ...User.properties,
   token: Type.Object({
@@ -102,7 +102,7 @@ export const LoginRequest = Closed(
   {
     username: Line(64),
     password: Type.String({ minLength: 1, maxLength: 1024 }),
-    /** Of the user's authenticator app, or a recovery code: a 401 names this field where it is asked for. */
+    /** Code from the user's authenticator app, or a recovery code; a 401 names this field if one is required. */
     code: Type.Optional(Code),
   },
   { examples: [{ username: 'maria', password: 'correct horse battery' }] },
@@ -122,44 +122,43 @@ export const TotpCreate = Closed(
 )
 export type TotpCreate = Static<typeof TotpCreate>
 
-/** What an authenticator app takes: the secret as base32, or the URI as a QR code. Shown this once. */
+/** Secret for an authenticator app, as base32, and as a URI for a QR code. Shown only once. */
 export const TotpCreated = Type.Object({ secret: Type.String(), uri: Type.String() })
 export type TotpCreated = Static<typeof TotpCreated>
 
 export const TotpConfirm = Closed({ code: Code }, { examples: [{ code: '492039' }] })
 export type TotpConfirm = Static<typeof TotpConfirm>
 
-/** Each stands in for a code once; shown only once. */
+/** Each recovery code replaces one code, once; shown only once. */
 export const TotpConfirmed = Type.Object({ recoveryCodes: Type.Array(Type.String()) })
 export type TotpConfirmed = Static<typeof TotpConfirmed>
 
-/** A login of one's own that still lasts (contract §2). */
+/** An active login of the calling user (contract §2). */
 export const Session = Type.Object({
   id: Id,
-  /** The one that makes this call. */
+  /** Whether it makes this call. */
   current: Type.Boolean(),
-  /** Where it was logged in from, and the `User-Agent` of that call; null where that is not known. */
+  /** Client address and `User-Agent` of the login; null if unknown. */
   address: Nullable(Type.String()),
   userAgent: Nullable(Type.String()),
   createdAt: Time,
   lastUsedAt: Time,
-  /** When it ends unless it is used before. */
+  /** End of the session if it is not used before. */
   expiresAt: Time,
 })
 export type Session = Static<typeof Session>
 
-/** How many sessions were ended. */
 export const SessionsEnded = Type.Object({ ended: Type.Integer({ minimum: 0 }) })
 export type SessionsEnded = Static<typeof SessionsEnded>
 
-/** Days that a personal access token lives if nothing is said (contract §2). */
+/** Default lifetime of a personal access token, in days (contract §2). */
 export const defaultTokenDays = 90
 
 export const TokenCreate = Closed(
   {
     name: Line(128),
     role: Type.Optional(Role),
-    /** Of role ADMIN: whether it may write users, enrollment tokens and webhooks, which outlast it. */
+    /** For role ADMIN: whether it may write users, enrollment tokens and webhooks, which outlive it. */
     admin: Type.Optional(Type.Boolean()),
     expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
   },
@@ -167,7 +166,7 @@ export const TokenCreate = Closed(
 )
 export type TokenCreate = Static<typeof TokenCreate>
 
-/** A personal access token, for pipelines; its text is shown once, when it is made. */
+/** A personal access token, for pipelines; its text is shown only once, when it is created. */
 export const Token = Type.Object({
   id: Id,
   name: Nullable(Type.String()),

@@ -17,15 +17,15 @@ export const WebhookCreate = Closed(
     name: Line(128),
     url: Url,
     events: Events,
-    /** Of events about hosts only those about hosts that it names. */
+    /** Limits events about hosts to hosts that it selects. */
     selector: Type.Optional(Selector),
     /** Limits events of tasks and schedules to this schedule, or with `*` to any schedule. */
     schedule: Type.Optional(FilterName),
-    /** Only those of this stored script. */
+    /** Limits them to this stored script. */
     script: Type.Optional(FilterName),
-    /** Only those of tasks that this user started, and of schedules that this user owns. */
+    /** Limits them to tasks that this user started, and schedules that this user owns. */
     createdBy: Type.Optional(FilterName),
-    /** Made where it is left out. */
+    /** Generated if left out. */
     secret: Type.Optional(Secret),
     format: Type.Optional(WebhookFormat),
     enabled: Type.Optional(Type.Boolean()),
@@ -52,7 +52,7 @@ export const WebhookPatch = Closed(
     schedule: Type.Optional(Nullable(FilterName)),
     script: Type.Optional(Nullable(FilterName)),
     createdBy: Type.Optional(Nullable(FilterName)),
-    /** Null: a new one is made. */
+    /** Null generates a new one. */
     secret: Type.Optional(Nullable(Secret)),
     format: Type.Optional(Nullable(WebhookFormat)),
     enabled: Type.Optional(Type.Boolean()),
@@ -61,31 +61,31 @@ export const WebhookPatch = Closed(
 )
 export type WebhookPatch = Static<typeof WebhookPatch>
 
-/** Where the server says what has happened. */
+/** An endpoint to which the server reports events. */
 export const Webhook = Type.Object({
   id: Id,
   name: Type.String(),
   url: Type.String(),
   events: Type.Array(WebhookEvent),
   selector: Nullable(Type.String()),
-  /** Absent in answers of older servers. */
+  /** Older servers leave out this field and the next two. */
   schedule: Type.Optional(Nullable(Type.String())),
   script: Type.Optional(Nullable(Type.String())),
   createdBy: Type.Optional(Nullable(Type.String())),
   format: WebhookFormat,
   enabled: Type.Boolean(),
-  /** Who made it. */
+  /** User who created it. */
   owner: Type.String(),
   createdAt: Time,
   updatedAt: Time,
 })
 export type Webhook = Static<typeof Webhook>
 
-/** `secret` is shown only once, where the server has made it; else it is null. */
+/** `secret` is shown only once, if the server generated it; else null. */
 export const WebhookSaved = Type.Object({ ...Webhook.properties, secret: Nullable(Type.String()) })
 export type WebhookSaved = Static<typeof WebhookSaved>
 
-/** `status`: what the receiver answered, null where it gave no answer; `error`: why it does not count as delivered. */
+/** `status`: HTTP status of the receiver, null if it did not answer; `error`: why it does not count as delivered. */
 export const WebhookTest = Type.Object({
   delivered: Type.Boolean(),
   status: Nullable(Type.Integer()),
@@ -93,7 +93,7 @@ export const WebhookTest = Type.Object({
 })
 export type WebhookTest = Static<typeof WebhookTest>
 
-/** What is told of an event; which fields there are its type says. */
+/** Data of an event; its fields depend on the type. */
 const EventData = Type.Record(
   Type.String(),
   Type.Union([
@@ -112,18 +112,18 @@ export const DeliveryQuery = Closed({
 })
 export type DeliveryQuery = Static<typeof DeliveryQuery>
 
-/** An event on its way to a webhook. `id` is what the receiver sees as `webhook-id`, the same at each try. */
+/** An event on its way to a webhook. The receiver gets `id` as `webhook-id`, the same at each attempt. */
 export const Delivery = Type.Object({
   id: OpaqueId,
   event: WebhookEvent,
-  /** When it happened. */
+  /** When the event happened. */
   at: Time,
   data: EventData,
   status: DeliveryStatus,
   tries: Type.Integer(),
-  /** When it is tried again; null before the first try, and when it has ended. */
+  /** Next attempt; null before the first one, and once the delivery has ended. */
   nextAt: Nullable(Time),
-  /** Of the last try: what the receiver answered, and why that does not count. */
+  /** Last attempt: HTTP status of the receiver, and why it does not count as delivered. */
   lastStatus: Nullable(Type.Integer()),
   lastError: Nullable(Type.String()),
   endedAt: Nullable(Time),
