@@ -28,7 +28,7 @@ import {
 } from './services/requests.ts'
 import { type ServerService, serverOver } from './services/server.ts'
 
-/** The services of core/services.ts over HTTP, and the bare calls beneath them. */
+/** The services of core/services.ts over HTTP, and the underlying calls. */
 export interface Client extends Services {
   readonly api: Api
   readonly audit: ClientAuditService
@@ -39,11 +39,11 @@ export interface Client extends Services {
   readonly terminals: ClientTerminalService
   /** Opens sockets of a terminal session, to take part in it or only to watch. */
   readonly session: (sessionId: string, watch: boolean) => OpenTerminalSocket
-  /** The same, whose calls are all given up when `signal` aborts: they reject at once and leave no connection open. */
+  /** A client whose calls are all aborted by `signal`: they reject at once and leave no connection open. */
   readonly until: (signal: AbortSignal) => Client
 }
 
-/** A client of one server; nothing is sent before its first call. Errors: as `openConnection`. */
+/** A client of one server; sends nothing before its first call. Errors: as `openConnection`. */
 export async function openClient({
   token,
   refused = silentRetries.refused,

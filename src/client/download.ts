@@ -5,15 +5,15 @@ import type { FetchedFile } from './services/files.ts'
 import { isPassing, patience, pause } from './upload.ts'
 
 interface DownloadOptions {
-  /** Of so many bytes so many have come. */
+  /** Bytes received so far, and the size of the file. */
   readonly got: (bytes: number, size: number) => void
-  /** The connection was lost, and the download will go on. */
+  /** The connection was lost; the download continues. */
   readonly cut: (why: string) => void
 }
 
 /**
- * The bytes of a file of the server, `open` from there on. Goes on where it was cut. Errors: `unreachable` after five minutes without
- * progress; `internal` on the last byte where they are not those that the server has.
+ * Downloads a file of the server; `open` starts at an offset. Resumes after a cut. Errors: `unreachable` after five
+ * minutes without progress; `internal` after the last byte if the checksum differs from the server's.
  */
 export async function* download(
   open: (from: number) => Promise<FetchedFile>,

@@ -3,7 +3,7 @@ import type { LogEntry, LogPage, LogQuery } from '../core/protocol/http/logs.ts'
 
 type ReadPage = (query: LogQuery) => Promise<LogPage>
 
-/** The end of a log, and the cursor behind it. */
+/** The end of a log, and the cursor after it. */
 interface LogTail {
   readonly entries: LogEntry[]
   readonly next: number
@@ -13,26 +13,26 @@ export const mostTailLines = 1_000_000
 const endOfLog = Number.MAX_SAFE_INTEGER
 /** A page costs a request: fewer entries save nothing. */
 const smallestPage = 20
-/** Of a longer line, in characters, the beginning is not looked for. */
+/** Most characters by which the beginning of a line is searched. */
 const longestLine = 1_048_576
-/** How many lines' beginnings are looked for at once. */
+/** Most lines whose beginnings are fetched at once. */
 const asksAtOnce = 8
 
-/** A lone `\r` ends a line too, as it does where output is shown. */
+/** A lone `\r` also ends a line, as it does on a screen. */
 const lineEnd = /\r\n|\n|\r/g
-/** A `\r` at the end of an entry may be half a line end: it counts with what follows it. */
+/** A `\r` at the end of an entry may be half a line end: it counts with the next entry. */
 const certainLineEnd = /\r?\n|\r(?=[^\n])/g
 
 const sourceOf = ({ hostId, stream }: LogEntry) => `${hostId} ${stream}`
 
-/** One stream of one host: its entries joined, and where each begins in the text. */
+/** One stream of one host: its entries joined, and the offset of each in the text. */
 interface Source {
   readonly entries: LogEntry[]
   readonly starts: number[]
   text: string
 }
 
-/** A line by the entry that ends it, and where in its source it begins. */
+/** A line: the entry that ends it, and its offset in its source. */
 interface Line {
   readonly source: Source
   readonly from: number
@@ -55,7 +55,7 @@ function sourcesOf(entries: readonly LogEntry[]): Source[] {
   return [...sources.values()]
 }
 
-/** The lines of a source in their order; one that has not ended is ended by the last entry. */
+/** Lines of a source in order; the last entry ends an unfinished one. */
 function linesOf(source: Source): Line[] {
   const { text, starts, entries } = source
   const lines: Line[] = []
@@ -73,7 +73,7 @@ function linesOf(source: Source): Line[] {
   return lines
 }
 
-/** The last `count` lines in the order in which they ended, as the source and place where the first of each begins. */
+/** The last `count` lines by the order of their ends, as the offset of the first one in each source. */
 function lastLines(entries: readonly LogEntry[], count: number): Map<Source, number> {
   const lines = sourcesOf(entries).flatMap(linesOf)
   lines.sort((a, b) => a.endedBy - b.endedBy)
@@ -90,7 +90,7 @@ function* fromPlace({ entries, starts }: Source, place: number): Generator<LogEn
   }
 }
 
-/** What precedes the first entry of its host and stream, back to the end of a line. */
+/** Entries before the first one of its host and stream, back to the end of a line. */
 async function beginningOf(read: ReadPage, first: LogEntry): Promise<LogEntry[]> {
   const { hostId, stream } = first
   let found: LogEntry[] = []
@@ -107,8 +107,8 @@ async function beginningOf(read: ReadPage, first: LogEntry): Promise<LogEntry[]>
 }
 
 /**
- * The last `count` lines of a log, in all that `query` chooses together, cut to whole lines. It is read backwards, so that
- * a huge log costs as much as its end; what follows it comes after `next`.
+ * The last `count` lines of everything that `query` selects in a log, cut to whole lines. Reads backwards, so that
+ * the cost does not depend on the log's size; the log continues after `next`.
  */
 export async function readTail(read: ReadPage, query: LogQuery, count: number): Promise<LogTail> {
   const size = Math.min(largestPage, Math.max(smallestPage, count))

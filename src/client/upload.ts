@@ -4,13 +4,18 @@ import type { File } from '../core/protocol/http/files.ts'
 import { PartSize } from '../net/request.ts'
 import type { ClientFileService } from './services/files.ts'
 
-/** Bytes of one part of a stream: they stay in memory until they are on the server's disk. A multiple of what is sealed together. */
+/**
+ * Bytes of one part of a stream, kept in memory until they are on the server's disk. A multiple of the sealed blocks.
+ */
 export const partBytes = 8 * 1024 * 1024
 
-/** Bytes of one request, of a file that can be read again: each waits for the server's disk, and proxies bound what they pass on. */
+/**
+ * Most bytes of one request for a file that can be read again: each waits for the server's disk, and proxies limit
+ * bodies.
+ */
 const longestRequest = 64 * 1024 * 1024
 
-/** Milliseconds for which a transfer without progress is retried, and between two tries. */
+/** Milliseconds for which a transfer without progress is retried, and between two attempts. */
 export const patience = 300_000
 export const pause = 1_000
 
@@ -18,29 +23,29 @@ export const pause = 1_000
 export interface Part {
   readonly length: number
   readonly isLast: boolean
-  /** Each piece holds until the next one is asked for. */
+  /** A piece is valid until the next one is requested. */
   readonly from: (offset: number) => AsyncIterable<Uint8Array>
 }
 
 export interface Source {
-  /** Null where only its end says it. */
+  /** Null if unknown before the end. */
   readonly size: number | null
   readonly parts: () => AsyncIterable<Part>
 }
 
 interface UploadOptions {
-  /** What it is called here; undefined where it has no name. */
+  /** Local name; undefined if it has none. */
   readonly name?: string | undefined
   readonly isSecret: boolean
-  /** So many bytes have gone out. */
+  /** Bytes sent so far. */
   readonly sent: (bytes: number) => void
-  /** The connection was lost, and the upload will go on. */
+  /** The connection was lost; the upload continues. */
   readonly cut: (why: string) => void
 }
 
 /**
- * Sends a source to the server, and goes on where it ended after a cut. Errors: `too_large`, `unreachable` after five minutes without
- * progress, and what reading the source fails with.
+ * Uploads a source, and resumes after a cut. Errors: `too_large`, `unreachable` after five minutes without progress,
+ * and errors from reading the source.
  */
 export async function upload(
   files: ClientFileService,
@@ -78,7 +83,7 @@ export async function upload(
     while (!isThere()) {
       const { offset } = file
       if (offset < start)
-        throw new RsmError('unavailable', 'the server has lost a part of the upload: start again')
+        throw new RsmError('unavailable', 'the server lost a part of the upload: start again')
       const until = Math.min(end, offset + size.bytes)
       const body = cutTo(from(offset - start), offset, until, sent)
       const query = { offset, ...(total === null && isLast && until === end && { end: true }) }
@@ -101,7 +106,7 @@ export async function upload(
   return file
 }
 
-/** Bytes of a part up to `to`: as many as one request holds. */
+/** Bytes of a part up to `to`, for one request. */
 async function* cutTo(
   bytes: AsyncIterable<Uint8Array>,
   from: number,
@@ -119,11 +124,11 @@ async function* cutTo(
   }
 }
 
-/** Whether the same may be tried again: the bytes may have come, in part or in full. */
+/** Whether to retry: the bytes may have arrived, in part or in full. */
 export const isPassing = (error: unknown): error is RsmError =>
   error instanceof RsmError && ['unreachable', 'unavailable', 'conflict', 'too_many'].includes(error.code)
 
-/** A stream in parts that can be sent again, so that a cut of the connection needs no second reading of it. */
+/** Splits a stream into parts that can be sent again, because the stream cannot be read twice. */
 export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
   const partOf = (content: Buffer, isLast: boolean): Part => ({
     length: content.length,
@@ -137,7 +142,7 @@ export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   for await (const piece of bytes) {
     waiting.push(piece)
     length += piece.length
-    // Later than its end, for only then is it known whether more comes.
+    // `>` rather than `>=`, because a part that ends here may be the last one.
     while (length > partBytes) {
       const all = Buffer.concat(waiting)
       yield partOf(all.subarray(0, partBytes), false)

@@ -5,7 +5,7 @@ import type { TaskResult } from '../core/tasks/task.ts'
 import type { FollowOptions, ServerEvent } from '../net/event-stream.ts'
 import { type Api, eventObject, withQuery } from './http/api.ts'
 
-/** What a followed task tells (contract §5). `end` carries the results where the server sent them. */
+/** Events of a followed task (contract §5). `end` has the results if the server sent them. */
 export type TaskEvent =
   | { readonly type: 'output'; readonly entry: LogEntry }
   | { readonly type: 'host'; readonly result: TaskResult }
@@ -13,11 +13,11 @@ export type TaskEvent =
   | { readonly type: 'end'; readonly task: Partial<Task> }
 
 export interface WatchOptions extends FollowOptions {
-  /** Cursor, host, stream and tail: where the stream begins and what it holds. */
+  /** Cursor, host, stream and tail: where the stream begins and what it contains. */
   readonly query?: LogQuery
 }
 
-/** By kind: what its value is called, and the fields of it that are looked into. */
+/** Name of each event's value, and the fields that it must have. */
 const kinds: Readonly<Record<string, readonly [name: string, fields: readonly string[]]>> = {
   output: ['entry', ['id', 'hostname', 'stream', 'data']],
   host: ['result', ['hostId', 'hostname', 'status']],
@@ -31,8 +31,8 @@ function parse(url: string, { event: type, data }: ServerEvent): TaskEvent | und
 }
 
 /**
- * Follows a task to its end. A cut is taken up again after the last entry seen, so nothing is missed and nothing comes
- * twice; when that fails for `retryFor`, rejects with `unreachable` and the taskId.
+ * Follows a task to its end. Resumes after the last entry seen, so that nothing is missed or repeated; if that fails
+ * for `retryFor`, rejects with `unreachable` and the taskId.
  */
 export async function* watchTask(
   api: Api,
@@ -40,7 +40,7 @@ export async function* watchTask(
   options: WatchOptions = {},
 ): AsyncGenerator<TaskEvent> {
   const path = (resumed: boolean) => {
-    // A cursor takes the place of `tail`: after a cut only what is new is wanted.
+    // A cursor replaces `tail`: after a cut only new entries matter.
     const begin = resumed ? { tail: undefined, after: undefined } : {}
     const query = { ...options.query, follow: true, ...begin }
     return withQuery(`/api/tasks/${encodeURIComponent(taskId)}/logs`, query)

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { RsmError } from '../core/errors.ts'
 import { temporaryName } from '../disk/durable.ts'
 
-/** The bytes of a local file; errors when it is read: `usage`. */
+/** Reads a local file. Errors: `usage`. */
 export async function* readLocalFile(path: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of createReadStream(path)) yield chunk as Buffer
@@ -14,7 +14,7 @@ export async function* readLocalFile(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Writes all of it into a file of mode 0600, which takes its name when it is complete, or none of it; answers its bytes. */
+/** Writes a file of mode 0600 completely or not at all: it gets its name at the end. Returns its size in bytes. */
 export async function writeWholeFile(path: string, bytes: Readable): Promise<number> {
   const temporary = temporaryName(path)
   try {

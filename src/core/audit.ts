@@ -1,9 +1,9 @@
-/** How what was audited ended. */
+/** How an audited action ended. */
 export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
 export type AuditOutcome = (typeof auditOutcomes)[number]
 
 export const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
-/** Who did it: an agent's `id` and `name` are its agentId; `tokenId` names a user's session or personal token. */
+/** An agent's `id` and `name` are its agentId; `tokenId` identifies a user's session or personal token. */
 export interface AuditActor {
   type: (typeof auditActors)[number]
   id: number | string | null
@@ -17,10 +17,10 @@ export interface AuditObject {
   name: string | null
 }
 
-/** Facts about what was done: never a password, key or secret parameter; of a script its first line. */
+/** Facts about an action: never a password, key or secret parameter; for a script, its first line. */
 export type AuditDetail = Record<string, string | number | boolean | null | string[]>
 
-/** One entry of the audit log (contract §3); `hash` chains it to the one before. */
+/** An entry of the audit log (contract §3); `hash` chains it to the previous one. */
 export interface AuditEntry {
   id: number
   at: string
@@ -33,7 +33,7 @@ export interface AuditEntry {
   hash: string
 }
 
-/** Which entries of the log: each field is the exact text, `actor` the actor's name; both times are included. */
+/** Filter of the log: each field is the exact text, `actor` the actor's name; both times are inclusive. */
 export interface AuditFilter {
   action?: string
   actor?: string
@@ -44,32 +44,32 @@ export interface AuditFilter {
   to?: string
 }
 
-/** SHA-256, hex, of these pieces one after the other; it comes in as an argument, for core is pure. */
+/** SHA-256, hex, of the concatenated pieces; passed as an argument, because core is pure. */
 export type Sha256 = (...pieces: (string | Uint8Array)[]) => string
 
-/** The end of the chain: an entry's id and hash. Written `ID:HASH` where people note it. */
+/** End of the chain: an entry's id and hash. People note it as `ID:HASH`. */
 export interface AuditHead {
   readonly id: number
   readonly hash: string
 }
 
-/** What the first entry is chained to. */
+/** Head to which the first entry is chained. */
 export const beforeFirst: AuditHead = { id: 0, hash: '0'.repeat(64) }
 
-/** What an entry says, before the chain gives it id and hash. */
+/** An entry before the chain assigns its id and hash. */
 export type AuditFacts = Omit<AuditEntry, 'id' | 'hash'>
 
 const hashOf = /^,"hash":"([0-9a-f]{64})"\}$/
 const suffixLength = ',"hash":""}'.length + 64
 
-/** What stands behind the id in the JSON text of an entry that has no hash yet: `"at":…}`, in one line. */
+/** JSON text after the id of an entry that has no hash yet: `"at":…}`, on one line. */
 export function textBehindId({ at, actor, ip, action, object, outcome, detail }: AuditFacts): string {
   return JSON.stringify({ at, actor, ip, action, object, outcome, detail }).slice(1)
 }
 
 /**
- * The line of the log that follows `head`, without its newline. The hash covers the hash before it, a newline, and the
- * entry's exact JSON text without its own hash; so a changed byte, a removed or moved entry breaks the chain there.
+ * The line of the log that follows `head`, without its newline. The hash covers the previous hash, a newline, and the
+ * entry's exact JSON text without its own hash. So a changed byte, a removed or a moved entry breaks the chain there.
  */
 export function chainEntry(
   head: AuditHead,
@@ -86,26 +86,26 @@ export function showHead({ id, hash }: AuditHead): string {
   return `${id}:${hash}`
 }
 
-/** A head as `showHead` writes it; undefined for any other text. */
+/** Undefined if the text is not one from `showHead`. */
 export function parseHead(text: string): AuditHead | undefined {
   const found = /^([1-9]\d{0,15}):([0-9a-f]{64})$/.exec(text.trim().toLowerCase())
   return found === null ? undefined : { id: Number(found[1]), hash: String(found[2]) }
 }
 
-/** The first place where a log is not what was written. */
+/** First fault in a log. */
 export interface AuditFault {
   kind: 'unreadable' | 'changed' | 'removed' | 'repeated' | 'torn' | 'cut' | 'rewritten'
   /** From 1; null for a fault of the whole log. */
   line: number | null
   id: number | null
-  /** Says where and what. */
+  /** Describes the place and the fault. */
   sentence: string
 }
 
 interface Parsed {
   id: number
   hash: string
-  /** Its JSON text without the hash and the closing brace. */
+  /** JSON text without the hash and the closing brace. */
   body: Uint8Array
 }
 
@@ -126,8 +126,8 @@ function parseLine(line: Uint8Array): Parsed | null {
 }
 
 /**
- * Checks a log, fed line by line, so that one of any length needs no memory. It stops at the first fault; `head` and
- * `entries` are those of the sound part before it.
+ * Verifies a log line by line, in constant memory. It stops at the first fault; `head` and `entries` describe the
+ * intact part before it.
  */
 export class AuditVerifier {
   entries = 0
@@ -137,24 +137,20 @@ export class AuditVerifier {
   readonly #sha256: Sha256
   readonly #noted: AuditHead | null
 
-  /** `noted`: a head that was written down earlier; the log has to contain it. */
+  /** `noted`: a head recorded earlier, which the log must contain. */
   constructor(sha256: Sha256, noted: AuditHead | null = null) {
     this.#sha256 = sha256
     this.#noted = noted
   }
 
-  /** Takes the next line, without its newline; answers whether the log is sound so far. */
+  /** Verifies the next line, given without its newline; returns whether the log is intact so far. */
   line(bytes: Uint8Array): boolean {
     if (this.fault) return false
     this.#lines++
     const parsed = parseLine(bytes)
     const expected = this.head.id + 1
     if (parsed === null)
-      return this.#fail(
-        'unreadable',
-        null,
-        `is not an entry of an audit log; entry ${expected} should be here`,
-      )
+      return this.#fail('unreadable', null, `is not an audit log entry; expected entry ${expected}`)
     const { id, hash, body } = parsed
     if (id > expected) {
       const missing = id - expected === 1 ? `entry ${expected} is` : `entries ${expected} to ${id - 1} are`
@@ -165,36 +161,31 @@ export class AuditVerifier {
       )
     }
     if (id < expected)
-      return this.#fail(
-        'repeated',
-        id,
-        `holds entry ${id} again, or out of its place; entry ${expected} should be here`,
-      )
+      return this.#fail('repeated', id, `holds entry ${id} again or out of order; expected entry ${expected}`)
     if (this.#sha256(this.head.hash, '\n', body, '}') !== hash)
       return this.#fail(
         'changed',
         id,
-        `does not fit its hash: entry ${id} was changed, or what stood before it`,
+        `does not match its hash: entry ${id} or the one before it was changed`,
       )
     if (this.#noted?.id === id && this.#noted.hash !== hash)
       return this.#fail(
         'rewritten',
         id,
-        `holds an entry ${id} with another hash than the head noted: the log was rewritten`,
+        `holds entry ${id} with a hash that differs from the head noted: the log was rewritten`,
       )
     this.entries++
     this.head = { id, hash }
     return true
   }
 
-  /** After the last line; `rest` is what follows the last newline. Answers the first fault, or null. */
+  /** Call after the last line; `rest` is the text after the last newline. Returns the first fault, or null. */
   end(rest: Uint8Array = new Uint8Array()): AuditFault | null {
     if (this.fault) return this.fault
     if (rest.length > 0) {
       this.#lines++
-      this.#fail('torn', null, `is not complete: a write that never ended, or a log that was cut there`)
-    } else if (this.entries === 0)
-      this.#failWhole('cut', 'the log is empty: not even its first entry is there')
+      this.#fail('torn', null, `is incomplete: an interrupted write, or a truncated log`)
+    } else if (this.entries === 0) this.#failWhole('cut', 'the log is empty: its first entry is missing')
     else if (this.#noted && this.#noted.id > this.head.id)
       this.#failWhole(
         'cut',
@@ -213,10 +204,10 @@ export class AuditVerifier {
   }
 }
 
-/** Most bytes of one line: the server writes none longer, so whatever is longer is no entry. */
+/** Longest line in bytes: the server writes none longer, so a longer one is not an entry. */
 const longestLine = 256 * 1024
 
-/** Feeds a verifier with the bytes of a log, however they are cut. */
+/** Verifies a log from chunks of any size. */
 export async function verifyAudit(
   bytes: AsyncIterable<Uint8Array>,
   verifier: AuditVerifier,

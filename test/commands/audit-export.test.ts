@@ -64,7 +64,7 @@ test('S11 audit export of a log that was edited writes it as it is, says where, 
   t.is(ran.exit, 6)
   t.regex(
     ran.stderr,
-    /was written as it is \(5 entries, .*\), but it is not what the server wrote: line 2 does not fit/,
+    /was written as it is \(5 entries, .*\), but it is not what the server wrote: line 2 does not match its hash/,
   )
   t.deepEqual(readFileSync(file), readFileSync(log))
 })
@@ -122,6 +122,6 @@ test('S11 audit verify and export of a log whose last line has no end say so, an
   for (const command of [['verify'], ['export', '-o', file]]) {
     const ran = await runRsm(['audit', ...command], env)
     t.is(ran.exit, 6)
-    t.regex(ran.stderr, /the audit log is damaged: its last line has no end/)
+    t.regex(ran.stderr, /the audit log is damaged: its last line is incomplete/)
   }
 })

@@ -30,7 +30,7 @@ const faults: readonly (readonly [what: string, lines: string[], more: string[],
     'one byte changed',
     sound.lines.with(3, (sound.lines[3] ?? '').replace('step.3', 'step.2')),
     [],
-    /^rsm: the audit log is not what was written: line 4 does not fit its hash: entry 4 was changed, or what stood before it\n/,
+    /^rsm: the audit log is not what was written: line 4 does not match its hash: entry 4 or the one before it was changed\n/,
   ],
   ['a line removed', sound.lines.toSpliced(2, 1), [], /: line 3 holds entry 4: entry 3 is missing before it/],
   [
@@ -83,7 +83,7 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   writeFileSync(path, readFileSync(path, 'utf8').replace('"web1"', '"web9"'))
   const edited = await runRsm(['audit', 'verify'], env)
   t.is(edited.exit, 6)
-  t.regex(edited.stderr, /line 5 does not fit its hash: entry 5 was changed/)
+  t.regex(edited.stderr, /line 5 does not match its hash: entry 5 or the one before it was changed/)
 })
 
 test('S11 the head that a server writes to its own log at its stop tells that the tail was cut since', async (t) => {

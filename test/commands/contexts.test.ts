@@ -178,7 +178,7 @@ test('A16 https to a port without TLS names http', async (t) => {
   const argv = ['whoami', '--url', server.url.replace('http:', 'https:')]
   const ran = await runRsm(argv, cleanEnv(temporaryDirectory(t), { RSM_TOKEN: 'x' }))
   t.is(ran.exit, 4)
-  t.regex(ran.stderr, /it does not speak TLS there\n +then write http:\/\//)
+  t.regex(ran.stderr, /it does not speak TLS there\n +if unencrypted traffic is acceptable, use http:\/\//)
 })
 
 test('A16 an enrollment token is listed with the name of its cluster', async (t) => {

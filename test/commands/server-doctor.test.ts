@@ -168,7 +168,7 @@ const damage: Record<
   'an entry of the audit log changed': [
     ({ at }) => alter(at('audit', 'audit.log'), (text) => text.replace('user.create', 'user.delete')),
     'audit-log',
-    /line \d+ does not fit its hash/,
+    /line \d+ does not match its hash/,
   ],
   'an audit log that lost its end': [
     ({ at }) => alter(at('audit', 'audit.log'), (text) => `${text.split('\n')[0]}\n`),

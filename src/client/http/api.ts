@@ -14,21 +14,21 @@ type Query = Record<string, string | number | boolean | readonly string[] | unde
 interface CallOptions {
   readonly query?: object
   readonly body?: unknown
-  /** In place of a body: bytes that are sent as they are read. */
+  /** Instead of a body: bytes sent as they are read. */
   readonly bytes?: { readonly body: AsyncIterable<Uint8Array>; readonly length: number }
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal | undefined
-  /** The call may be repeated when its answer was lost: it is idempotent by its key. */
+  /** May be repeated if its answer was lost: idempotent by its key. */
   readonly repeatable?: boolean
-  /** The call changes nothing, as GET. */
+  /** Changes nothing, like GET. */
   readonly onlyReads?: boolean
-  /** A refusal is what was asked for: it is not repeated. */
+  /** A refusal is a valid answer: do not repeat the call. */
   readonly mayBeRefused?: boolean
-  /** Fields without which the `data` is not that of an rsm server. */
+  /** Fields without which the `data` is not from an rsm server. */
   readonly has?: readonly string[]
 }
 
-/** Clock, pauses and listener of retries; tests replace them. */
+/** Clock, pauses and listener of retries; replaced in tests. */
 export interface Retries {
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -43,14 +43,14 @@ export const silentRetries: Retries = {
   refused: () => undefined,
 }
 
-/** An answer larger than this is not one of ours. */
+/** A larger answer is not from an rsm server. */
 const maxAnswerBytes = 512 * 1024 * 1024
-/** How long an answer that is read as a whole may take to come, in milliseconds. */
+/** Milliseconds that an answer read as a whole may take. */
 const longestAnswer = 300_000
-/** How long a repeatable call is tried again after its connection was lost. */
+/** Milliseconds for which a repeatable call is retried after its connection was lost. */
 const repeatWindow = 30_000
 const repeatPause = 500
-/** Milliseconds for which a call that is answered 503 with Retry-After is repeated: enough for a failover. */
+/** Milliseconds for which a call is repeated after 503 with Retry-After: enough for a failover. */
 const refusedWindow = 15_000
 
 const tooLarge = () => new RsmError('too_large', 'the answer of the server is too large')
@@ -65,7 +65,7 @@ export function withQuery(path: string, query: object = {}): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** A connection that is lost in mid-answer must not look like the end of the answer, or like a fault of a file. */
+/** A connection lost in mid-answer must not look like the end of the answer, or like a file error. */
 async function* whole(body: Readable, url: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of body) yield chunk as Buffer
@@ -76,28 +76,28 @@ async function* whole(body: Readable, url: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** An answer that no rsm server gives: something else listens there, or a stranger stands between. */
+/** An answer that is not from an rsm server: something else listens there, or intercepts the connection. */
 function foreign(code: ErrorCode, url: string, answered: string): RsmError {
-  return new RsmError(code, `${url} answered ${answered}, and not as an rsm server does`, {
+  return new RsmError(code, `${url} answered ${answered}, not like an rsm server`, {
     hint: 'check --url',
   })
 }
 
-/** The object of an event of `url`. Errors: `internal` where it is none, or lacks one of `fields`. */
+/** Parses the object of an event. Errors: `internal` if it is not an object, or lacks one of `fields`. */
 export function eventObject(url: string, text: string, fields: readonly string[] = []): object {
   const parsed = parseObject(text)
   if (parsed !== undefined && fields.every((field) => field in parsed)) return parsed
   throw foreign('internal', url, 'with an event that cannot be read')
 }
 
-/** The calls of one client to one server; every method rejects with an RsmError. */
+/** Calls to one server; every method rejects with an RsmError. */
 export class Api {
   readonly url: string
   readonly #send: Send
   readonly #token: string | undefined
   readonly #answerTime: number
   readonly #retries: Retries
-  /** Shared with the clients that `until` makes. */
+  /** Shared with the instances that `until` returns. */
   readonly #state: { hasAnswer: boolean; wasRefused: boolean }
 
   constructor(
@@ -116,7 +116,7 @@ export class Api {
     this.#state = state
   }
 
-  /** The same, whose calls are all given up when `signal` aborts. */
+  /** An Api whose calls are all aborted by `signal`. */
   until(signal: AbortSignal): Api {
     const either = (own: AbortSignal | undefined) =>
       own === undefined ? signal : AbortSignal.any([own, signal])
@@ -128,7 +128,7 @@ export class Api {
     return new Api(this.url, send, this.#token, this.#answerTime, retries, this.#state)
   }
 
-  /** The `data` of the answer (contract §1). */
+  /** Resolves to the `data` of the answer (contract §1). */
   async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
     if (options.mayBeRefused === true) return this.#once<T>(method, path, options)
     if (options.repeatable !== true) return this.#unlessRefused<T>(method, path, options)
@@ -138,7 +138,7 @@ export class Api {
         return await this.#unlessRefused<T>(method, path, options)
       } catch (error) {
         if (!(error instanceof RsmError)) throw error
-        // Only a connection that stood and was lost leaves a doubt worth waiting for; a server that is down is said at once.
+        // Only a connection lost after it was established is worth a wait; a server that is down is an error at once.
         if (until === 0 && !isLost(error)) throw error
         if (error.code !== 'unreachable' && error.code !== 'unavailable') throw error
         if (until === 0) until = performance.now() + repeatWindow
@@ -152,10 +152,10 @@ export class Api {
     return this.call('GET', path, { query: query ?? {}, has: pageFields })
   }
 
-  /** Any call with its bare answer: `data` where it comes in the envelope, else its text. */
+  /** Makes any call and returns its bare answer: `data` if it comes in the envelope, else its text. */
   async raw(method: string, path: string, body?: string): Promise<{ data: unknown } | { text: string }> {
     const answer = await this.#ask(method, path, body, { accept: '*/*' })
-    // What is no JSON, as a log in text, may go on for as long as something comes.
+    // Other types, such as a log in text, may stream for as long as data arrives.
     const isWhole = /^application\/json\b/.test(answer.headers['content-type'] ?? '')
     const text = await this.#text(answer.body, isWhole ? this.#answerTime : null)
     if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers)
@@ -163,12 +163,15 @@ export class Api {
     return envelope === undefined ? { text } : { data: envelope.data }
   }
 
-  /** The bare stream of an answer (server-sent events, plain text). */
+  /** Opens the bare stream of an answer (server-sent events, plain text). */
   async stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Readable> {
     return (await this.open(path, headers, signal)).body
   }
 
-  /** An answer with its head, and its body as a bare stream, or as `bytes`: then a connection that is lost before their end is `unreachable`. */
+  /**
+   * Opens an answer: its head, and its body as a bare stream or as `bytes`, which throw `unreachable` if the
+   * connection is lost before their end.
+   */
   async open(
     path: string,
     headers: Record<string, string>,
@@ -179,7 +182,7 @@ export class Api {
     throw this.failure(answer.status, await this.#text(answer.body), answer.headers)
   }
 
-  /** The events at `path`, which hears whether the stream is resumed; as `followEvents`. */
+  /** Events at `path`, whose argument is true for a resumed stream; otherwise like `followEvents`. */
   events(
     path: (resumed: boolean) => string,
     options: FollowOptions,
@@ -193,13 +196,13 @@ export class Api {
     return followEvents(open, this.url, options, givenUp)
   }
 
-  /** The bytes of an answer that has an end. A connection that is lost before it is `unreachable`. */
+  /** Downloads an answer that has an end. A connection lost before it is `unreachable`. */
   async download(path: string, accept: string, query: object = {}): Promise<Readable> {
     const body = await this.stream(withQuery(path, query), { accept })
     return Readable.from(whole(body, this.url), { objectMode: false })
   }
 
-  /** Repeats a call that is refused for now if it has a key, or only reads and comes before the first answer. */
+  /** Repeats a call refused with Retry-After if it has a key, or if it only reads and precedes the first answer. */
   async #unlessRefused<T>(method: string, path: string, options: CallOptions): Promise<T> {
     const { now, pause, refused } = this.#retries
     const until = now() + refusedWindow
@@ -256,10 +259,7 @@ export class Api {
   }
 
   async #text(body: Readable, within: number | null = this.#answerTime): Promise<string> {
-    const tooLong = new RsmError(
-      'unreachable',
-      `cannot reach ${this.url}: its answer does not come to an end`,
-    )
+    const tooLong = new RsmError('unreachable', `cannot reach ${this.url}: its answer does not end`)
     const bound = within === null ? undefined : setTimeout(() => body.destroy(tooLong), within)
     try {
       return await readText(whole(body, this.url), maxAnswerBytes, tooLarge)
@@ -277,7 +277,7 @@ export class Api {
     }
     const faults = envelope.errors ?? []
     const unknown = areUnknownNames(faults)
-    // A name that does not exist is "not found" for who typed it (contract §8: exit 5), though a 400 on the wire.
+    // An unknown name is "not found" for the user (contract §8: exit 5), although it is a 400 on the wire.
     const code = status === 400 && unknown ? 'not_found' : codeOfStatus(status)
     const message = unknown ? foldUnknownNames(faults) : envelope.message
     return new RsmError(code, message, {

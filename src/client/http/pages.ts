@@ -1,7 +1,9 @@
 import { largestPage } from '../../core/protocol/bounds.ts'
 import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
 
-/** The first `limit` elements of a list as a page: `totalElements` and `totalPages` tell what was cut (contract §9). */
+/**
+ * First `limit` elements of a list as a page; `totalElements` and `totalPages` show how many were cut (contract §9).
+ */
 export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Page<T> {
   const content = page.content.slice(0, limit)
   const size = content.length
@@ -21,7 +23,7 @@ export async function allPages<T, Q extends object>(
   for (let page = 1; ; page++) {
     const got = await list({ ...query, ...at, size })
     content.push(...got.content)
-    // An older server fills every page and says no `next`.
+    // Older servers fill every page and send no `next`.
     const { next = page < got.totalPages ? page * size : null } = got
     if (next === null || got.content.length === 0 || content.length >= limit)
       return firstOf({ ...got, content }, limit)

@@ -17,7 +17,7 @@ const meanings: Record<string, string> = {
   EPROTO: 'it does not speak TLS there',
 }
 
-/** Failures after which the server may have got the request. */
+/** Failures after which the server may have received the request. */
 const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'RSM_SILENT'])
 
 function codeOf(error: unknown): string {
@@ -25,7 +25,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-/** Whether the request may have been carried out although no answer came. */
+/** Whether the request may have been carried out although no answer arrived. */
 export function isLost(error: unknown): boolean {
   return error instanceof RsmError && error.code === 'unreachable' && lostCodes.has(codeOf(error.cause))
 }
@@ -36,29 +36,29 @@ function hintFor({ url, base, proxy, caFile }: Connection, code: string): string
   if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint PIN'
   if (code === 'RSM_PIN_MISMATCH')
     return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint PIN'
-  if (code === 'PROXY_407') return 'it wants a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
-  if (proxy !== null) return 'see HTTPS_PROXY and HTTP_PROXY; what NO_PROXY names is reached without it'
-  if (code === 'EPROTO') return 'then write http://, if what is sent may be read on its way'
+  if (code === 'PROXY_407') return 'it requires a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
+  if (proxy !== null) return 'see HTTPS_PROXY and HTTP_PROXY; hosts in NO_PROXY bypass it'
+  if (code === 'EPROTO') return 'if unencrypted traffic is acceptable, use http://'
   if (url.startsWith('http:') && code.startsWith('HPE_')) return 'if the server speaks TLS, use https://'
   if (url.startsWith('http:') && code === 'ECONNRESET')
     return 'check the server and its load balancer; if they accept TLS only, use https://'
   return 'is the server up? try another with --url or `rsm login URL`'
 }
 
-/** Why no answer came over a connection, and what to try. */
+/** Error for a request without an answer, with a hint. */
 export function unreachable(connection: Connection, error: unknown): RsmError {
   const { url, proxy } = connection
   const code = codeOf(error)
   const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
   const meaning = code.startsWith('HPE_') ? 'the answer is not HTTP' : meanings[code]
   const why = untrusted ? 'its certificate is not trusted' : (meaning ?? rootOf(error).message)
-  // Without what stands before the host: a password.
+  // Leaves out user and password of the proxy's URL.
   const through = proxy === null ? '' : ` through the proxy ${proxy.host}`
   const hint = hintFor(connection, untrusted ? 'untrusted' : code)
   return new RsmError('unreachable', `cannot reach ${url}${through}: ${why}`, { hint, cause: error })
 }
 
-/** Requests over a connection; they reject with `unreachable` when no answer came. */
+/** Sends requests over a connection; they reject with `unreachable` if no answer arrives. */
 export function openTransport(connection: Connection, patience?: Patience): Send {
   return openRequests(connection, (error) => unreachable(connection, error), patience)
 }

@@ -1,15 +1,14 @@
 import { mendable, RsmError } from '../../core/errors.ts'
 import { Backoff, pause } from '../../net/backoff.ts'
 
-/** Most bytes of one line: the server writes none longer, so whatever is longer is no entry. */
+/** Longest line in bytes: the server writes none longer, so a longer one is not an entry. */
 const longestLine = 256 * 1024
 const pace = { first: 250, longest: 5_000 }
-const verifyHint =
-  'copy the file audit.log of the data directory, and look at it with rsm audit verify --file'
-/** How long a lost connection is resumed, in milliseconds. */
+const verifyHint = 'copy the file audit.log of the data directory, and check it with rsm audit verify --file'
+/** Milliseconds for which a lost connection is resumed. */
 const resumeFor = 30_000
 
-/** The id of a line that is an entry; null for any other. */
+/** Id of a line that is an entry; null for any other. */
 function idOf(line: Buffer): number | null {
   try {
     const { id, hash } = JSON.parse(line.toString('utf8')) as { id?: unknown; hash?: unknown }
@@ -19,15 +18,15 @@ function idOf(line: Buffer): number | null {
   }
 }
 
-/** The id of the last line of a block; null where that is no entry, behind which nothing can be resumed. */
+/** Id of the last line of a block; null if it is not an entry, after which a download cannot resume. */
 function lastIdOf(block: Buffer): number | null {
   return idOf(block.subarray(block.lastIndexOf(10, block.length - 2) + 1, -1))
 }
 
 /**
- * Whole lines of the audit log, in blocks. `open` begins a download behind an entry, as one that is lost is resumed there: so
- * each line comes once. Errors: what the server answers instead; `unreachable` where it stays away, or is lost behind a line
- * that is no entry; `conflict` for a line that is longer than any entry, or has no end.
+ * Whole lines of the audit log, in blocks. `open` begins a download after an entry; a lost one is resumed there, so
+ * each line arrives once. Errors: the server's refusal; `unreachable` if it stays unavailable, or if the connection
+ * is lost after a line that is not an entry; `conflict` for a line that is incomplete or too long.
  */
 export async function* wholeLines(
   open: (after: number | undefined) => Promise<AsyncIterable<Uint8Array>>,
@@ -58,18 +57,22 @@ export async function* wholeLines(
       if (rest.length === 0) return
       // The same torn line twice: the log ends there, not the connection.
       if (typeof last !== 'number' || torn?.equals(rest))
-        throw new RsmError('conflict', 'the audit log is damaged: its last line has no end', {
+        throw new RsmError('conflict', 'the audit log is damaged: its last line is incomplete', {
           hint: verifyHint,
         })
       torn = rest
       throw new RsmError('unreachable', 'the audit log ends within a line')
     } catch (error) {
-      // A server that never answered is told at once, as by any command.
+      // A server that never answered is an error at once, as in any command.
       if (!(error instanceof RsmError) || !mendable(error) || last === undefined) throw error
       if (last === null)
-        throw new RsmError('unreachable', `${error.message}, and behind a damaged line nothing is resumed`, {
-          cause: error,
-        })
+        throw new RsmError(
+          'unreachable',
+          `${error.message}, and a download cannot resume after a damaged line`,
+          {
+            cause: error,
+          },
+        )
       failingSince ??= performance.now()
       if (performance.now() - failingSince >= retryFor) throw error
       await pause(backoff.next())
@@ -77,7 +80,7 @@ export async function* wholeLines(
   }
 }
 
-/** The lines of such a block, without their newlines. */
+/** Lines of such a block, without their newlines. */
 export function* linesOf(block: Uint8Array): Generator<Buffer> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength)
   for (let from = 0, end = bytes.indexOf(10); end !== -1; from = end + 1, end = bytes.indexOf(10, from))

@@ -19,9 +19,9 @@ import { wholeLines } from './audit-lines.ts'
 
 const ndjson = 'application/x-ndjson'
 
-/** The audit log over HTTP: lists, and the log itself to be checked here. */
+/** The audit log over HTTP: lists, and the log itself to be verified here. */
 export interface ClientAuditService extends AuditService {
-  /** The lines of entries as the server has them, oldest first; a connection that is lost is resumed. */
+  /** Lines of entries as stored on the server, oldest first; resumes a lost connection. */
   lines(filter?: AuditFilter): AsyncIterable<Buffer>
 }
 
@@ -33,7 +33,7 @@ export function auditOver(api: Api): ClientAuditService {
 }
 
 /**
- * The entries that match, or the newest `limit` of them, each once, however many are added on the way; `totalElements` is
+ * Matching entries, or the newest `limit` of them, each once even if entries are added meanwhile; `totalElements` is
  * the server's count at the beginning.
  */
 export async function allEntries(
@@ -49,8 +49,8 @@ export async function allEntries(
     total ??= got.totalElements
     const { next = cursor.page + 1 < got.totalPages ? size : null } = got
     const more = next !== null && content.length + got.content.length < limit
-    // A damaged line has no id (0): those at the end of a page come again with the next.
-    // An id that was tampered with must not lead back to where the list has been.
+    // A damaged line has no id (0): such lines at the end of a page come again with the next page. A tampered id must
+    // not lead back to an earlier page.
     const last = got.content.findLastIndex(
       ({ id }) => id > 0 && id < (cursor.before ?? Number.POSITIVE_INFINITY),
     )
@@ -66,7 +66,7 @@ export async function allEntries(
 
 const places = ['', 'audit.log', join('audit', 'audit.log')]
 
-/** The log at a path: the file itself, the directory that holds it, or a server's data directory. */
+/** Opens the log at a path: the file itself, its directory, or a server's data directory. */
 export async function auditFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   for (const place of places) {
     const file = join(path, place)
@@ -97,7 +97,7 @@ function sha256(...pieces: (string | Uint8Array)[]): string {
 
 export const auditVerifier = (noted: AuditHead | null = null) => new AuditVerifier(sha256, noted)
 
-/** Checks a log line by line; `noted` is a head that was written down earlier. */
+/** Verifies a log line by line; `noted` is a head recorded earlier. */
 export async function checkAudit(
   bytes: AsyncIterable<Uint8Array>,
   noted: AuditHead | null,

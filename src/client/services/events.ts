@@ -10,29 +10,29 @@ import type {
 import type { FollowOptions } from '../../net/event-stream.ts'
 import { type Api, eventObject, withQuery } from '../http/api.ts'
 
-/** What the server tells (contract §3 `/api/events`); `id` is where the stream stands after it. */
+/** An event of the server (contract §3 `/api/events`); `id` is the position of the stream after it. */
 export type FleetEvent = { readonly id: string } & (
   | ({ readonly type: 'host' } & HostEvent)
   | ({ readonly type: 'task' } & TaskEvent)
   | ({ readonly type: 'cluster' } & ClusterEvent)
-  /** A stream begins, or goes on after a cut. */
+  /** The stream begins, or resumes after a cut. */
   | ({ readonly type: 'ready' } & ReadyEvent)
-  /** What came after the last id is not known any more: read anew what you show. */
+  /** Events after the last id are lost: reload what you show. */
   | ({ readonly type: 'reset' } & ResetEvent)
 )
 
 export interface EventsOptions extends FollowOptions {
-  /** By default all. */
+  /** Default: all. */
   readonly types?: readonly EventType[]
-  /** The id of the last event seen. */
+  /** Id of the last event seen. */
   readonly after?: string | undefined
 }
 
 const known = new Set(['host', 'task', 'cluster', 'ready', 'reset'])
 
 /**
- * Follows the changes of the fleet, without end. A cut is taken up again behind the last event seen; when that fails for
- * `retryFor`, rejects with `unreachable`.
+ * Follows the changes of the fleet, without end. Resumes after the last event seen; if that fails for `retryFor`,
+ * rejects with `unreachable`.
  */
 export async function* watchEvents(api: Api, options: EventsOptions = {}): AsyncGenerator<FleetEvent> {
   const { types, after } = options

@@ -10,26 +10,29 @@ import type {
 } from '../../core/protocol/http/files.ts'
 import type { Api } from '../http/api.ts'
 
-/** What a task has fetched from a host, from some place on. */
+/** A file that a task fetched from a host, from an offset on. */
 export interface FetchedFile {
-  /** Of all of it, in bytes. */
+  /** Size of the whole file, in bytes. */
   readonly size: number
   readonly sha256: string
   readonly bytes: AsyncIterable<Buffer>
 }
 
-/** Uploads, and what tasks have fetched (contract §13). */
+/** Uploads, and files that tasks fetched (contract §13). */
 export interface ClientFileService {
   list(query: UploadQuery): Promise<Page<Upload>>
   /** Errors: `conflict` while a running task or a schedule needs it. */
   remove(fileId: string): Promise<UploadRemoved>
-  /** Begins an upload. `too_large` where the server takes no file of that size. */
+  /** Begins an upload. `too_large` if the server accepts no file of that size. */
   begin(query: FileQuery): Promise<File>
-  /** Another user's upload is `not_found`. */
+  /** `not_found` for another user's upload. */
   get(fileId: string): Promise<File>
-  /** `length` bytes more. Errors: `conflict` with `data: {offset}` where it does not end there, or beside another writer. */
+  /**
+   * Appends `length` bytes. Errors: `conflict` with `data: {offset}` if the upload does not end there, or has another
+   * writer.
+   */
   append(fileId: string, query: FilePartQuery, body: AsyncIterable<Uint8Array>, length: number): Promise<File>
-  /** From the byte `from` on. `not_found` where the task has none of that host. */
+  /** Starts at the byte `from`. `not_found` if the task has no file of that host. */
   fetched(taskId: string, hostId: number, from: number): Promise<FetchedFile>
 }
 
@@ -54,7 +57,7 @@ export function filesOver(api: Api): ClientFileService {
       if (size !== undefined && sha256 !== undefined && status === (from > 0 ? 206 : 200))
         return { size: Number(size), sha256, bytes }
       body.destroy()
-      throw new RsmError('internal', `${api.url} answered ${status} without the file that was asked for`)
+      throw new RsmError('internal', `${api.url} answered ${status} without the requested file`)
     },
   }
 }

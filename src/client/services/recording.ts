@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { RsmError } from '../../core/errors.ts'
 import { recordingSize } from '../../core/terminals/terminal.ts'
 
-/** The first line of a recording (asciicast v2); `width` and `height` in characters. */
+/** First line of a recording (asciicast v2); `width` and `height` in characters. */
 export interface RecordingHeader {
   readonly version: 2
   readonly width: number
@@ -12,7 +12,7 @@ export interface RecordingHeader {
 /** Seconds since the beginning, kind (`o` output, `r` a new size as `COLSxROWS`), text. */
 export type RecordingEvent = readonly [time: number, kind: string, data: string]
 
-/** A line longer than this is no recording's. */
+/** A longer line is not part of a recording. */
 const longestLine = 64 * 1024 * 1024
 
 async function* linesOf(bytes: AsyncIterable<Buffer | string>): AsyncGenerator<string> {
@@ -57,7 +57,7 @@ function isEvent(value: unknown): value is RecordingEvent {
   return Number.isFinite(time) && typeof kind === 'string' && typeof data === 'string'
 }
 
-/** Reads a recording as it comes; `what` names it in errors. What follows a line that is torn or no event is left out. */
+/** Reads a recording as it arrives; `what` names it in errors. Stops at a line that is torn or not an event. */
 export async function readRecording(
   bytes: AsyncIterable<Buffer | string>,
   what: string,

@@ -20,7 +20,7 @@ import {
 } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
 
-/** An abort of `signal` gives up the wait for the answer; the task may have started, or been cancelled. */
+/** Aborting `signal` ends the wait for the answer; the task may have started, or been cancelled. */
 export interface ClientTaskService extends TaskService {
   get(taskId: string, query?: PageQuery, signal?: AbortSignal): ReturnType<TaskService['get']>
   cancel(taskId: string, signal?: AbortSignal): ReturnType<TaskService['cancel']>
@@ -34,11 +34,11 @@ export interface ClientTaskService extends TaskService {
 }
 
 export interface ClientTerminalService extends TerminalService {
-  /** The asciicast of a session so far, from its beginning. `not_found` without a recording, or after its removal. */
+  /** Asciicast of a session so far. `not_found` without a recording, or after its removal. */
   recording(sessionId: string): Promise<Readable>
 }
 
-/** Older servers do not send `token`. */
+/** `token` is absent from older servers. */
 export type Caller = User & Partial<Pick<Me, 'token'>>
 
 /** The caller's own session (contract §3). */
@@ -46,15 +46,18 @@ export interface AuthService {
   login(credentials: LoginRequest): Promise<LoginResult>
   logout(): Promise<unknown>
   me(): Promise<Caller>
-  /** Ends all sessions and tokens of the caller, this one too. `forbidden` if the current password is wrong. */
+  /** Ends all sessions and tokens of the caller, including this one. `forbidden` if the current password is wrong. */
   changePassword(input: PasswordChange): Promise<unknown>
-  /** A secret for an authenticator app, whose code has to be confirmed. `conflict` if logins take codes already. */
+  /**
+   * Creates a secret for an authenticator app, to be confirmed with a code. `conflict` if logins already require
+   * codes.
+   */
   createTotp(currentPassword: string): Promise<TotpCreated>
   confirmTotp(code: string): Promise<TotpConfirmed>
   removeTotp(code: string): Promise<unknown>
 }
 
-/** A service over HTTP. Behind the arguments that `Calls` names, a method may take an idempotency key and a signal. */
+/** A service over HTTP. After the arguments in `Calls`, a method accepts an idempotency key and a signal. */
 export function serviceOver<Service>(api: Api, calls: Calls<NoInfer<Service>>): Service {
   const methods = Object.entries<Call>(calls).map(([name, call]) => [
     name,
@@ -98,7 +101,7 @@ export function authOver(api: Api): AuthService {
   }
 }
 
-/** A key that no other request has. From the kernel if possible: loading node:crypto takes a tenth of a start. */
+/** A unique key, from the kernel if possible because loading node:crypto takes a tenth of a start. */
 export function newIdempotencyKey(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim()

@@ -5,19 +5,19 @@ import type { Api } from '../http/api.ts'
 
 /** The server itself (contract §3). */
 export interface ServerService {
-  /** Null from a server that is too old to say. */
+  /** Null from older servers. */
   info(): Promise<ServerInfo | null>
-  /** Null from a server that is too old to say. */
+  /** Null from older servers. */
   status(): Promise<ServerStatus | null>
-  /** Those of its store, itself among them. Null from a server that is too old to say. */
+  /** All servers of its store, including itself. Null from older servers. */
   servers(): Promise<Server[] | null>
-  /** Why it takes no work; null if it does. */
+  /** Why it accepts no work; null if it does. */
   notReady(): Promise<string | null>
   /** Answer of `/api/ready`, which needs no token. */
   readiness(): Promise<Readiness>
 }
 
-/** `server`: null if the store is not shared, or the server is older. */
+/** `server` is null if the store is not shared, and from older servers. */
 export interface Readiness {
   readonly notReady: string | null
   readonly server: Pick<Standing, 'name' | 'leaseSeconds'> | null

@@ -7,9 +7,9 @@ import { keepAlive, openWebSocket } from '../../net/web-socket.ts'
 import { type Api, withQuery } from '../http/api.ts'
 import { unreachable } from '../http/transport.ts'
 
-/** Larger than any frame of ours. */
+/** Larger than any of our frames. */
 const maxPayload = 8 * 1024 * 1024
-/** Somebody waits for the echo of what they type: a dead path is noticed within 12 s. */
+/** Short, because a user waits for the echo of each key: detects a dead path within 12 s. */
 const pingEvery = 5_000
 
 function terminalSocket(socket: WebSocket): TerminalSocket {
@@ -33,7 +33,7 @@ function terminalSocket(socket: WebSocket): TerminalSocket {
 }
 
 /**
- * Opens sockets of a terminal session, with the client's token in a header. Errors: what the server answered instead, or
+ * Opens sockets of a terminal session, with the client's token in a header. Errors: the server's refusal, or
  * `unreachable`.
  */
 export function terminalSockets(
@@ -52,10 +52,10 @@ export function terminalSockets(
     try {
       return await new Promise((resolve, reject) => {
         const failed = (error: Error) => reject(unreachable(connection, error))
-        // It stays: whatever ends an open socket is told by its `close`.
+        // Stays after the socket has opened: then `close` reports the end.
         socket.on('error', failed)
         socket.once('open', () => {
-          // Nothing is to come before somebody listens.
+          // No message may arrive before `listen`.
           socket.pause()
           resolve(terminalSocket(socket))
         })
@@ -64,7 +64,7 @@ export function terminalSockets(
           text(response)
             .then((body) => reject(api.failure(statusCode, body, answered)))
             .catch(failed)
-            // ws leaves the end of a refused handshake to whoever listens for it.
+            // ws leaves it to this listener to end a refused handshake.
             .finally(() => request.destroy())
         })
       })

@@ -61,7 +61,7 @@ test('what a server refuses is no cut, and behind a damaged line nothing is resu
     calls++ === 0 ? first.open(after) : Promise.reject(refused)
   t.is(await t.throwsAsync(all(wholeLines(refuses))), refused)
   const { open } = server(['{"nonsense', ...lines], [11])
-  await t.throwsAsync(all(wholeLines(open)), { message: /behind a damaged line nothing is resumed/ })
+  await t.throwsAsync(all(wholeLines(open)), { message: /a download cannot resume after a damaged line/ })
 })
 
 test('a line that no server writes ends a download instead of filling the memory', async (t) => {
