@@ -1,9 +1,9 @@
-/** A map of at most `most` entries: a new one evicts the entry that was set longest ago. */
+/** A map of at most `most` entries: a new entry evicts the one set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number
   readonly #evicted: (key: K, value: V) => void
 
-  /** `evicted` is called with each entry that had to make room, not with those that are deleted. */
+  /** `evicted` is called with each evicted entry, not with deleted ones. */
   constructor(most: number, evicted: (key: K, value: V) => void = () => undefined) {
     super()
     this.#most = most

@@ -1,10 +1,10 @@
-/** One fault of a request body or query: `field` is a dotted path from the root (contract §1). */
+/** A fault of a request body or query: `field` is a dotted path from the root (contract §1). */
 export interface FieldFault {
   readonly field: string
   readonly message: string
 }
 
-/** The closed set of ways in which anything of rsm can fail. */
+/** Closed set of ways in which rsm can fail. */
 export type ErrorCode =
   | 'invalid'
   | 'unauthenticated'
@@ -23,7 +23,7 @@ export type ErrorCode =
   | 'interrupted'
   | 'timeout'
 
-/** HTTP status of each code that a server can answer with (contract §1). */
+/** HTTP status of each code that a server can return (contract §1). */
 const statuses = {
   invalid: 400,
   unauthenticated: 401,
@@ -60,18 +60,18 @@ const exits: Record<ErrorCode, number> = {
 }
 
 interface ErrorDetails {
-  /** Every fault of the input, all at once. */
+  /** All faults of the input. */
   readonly fields?: readonly FieldFault[]
-  /** What to type or do next. */
+  /** Next step for the user. */
   readonly hint?: string
   /** Seconds after which a retry may succeed. */
   readonly retryAfter?: number
-  /** What the caller goes on with, as the `data` of the answer. */
+  /** Sent as `data` of the response, so that the caller can continue. */
   readonly data?: object
   readonly cause?: unknown
 }
 
-/** The one error class: what was tried, what happened, what to do. Anything else that is thrown is a defect. */
+/** The only error class; any other thrown value is a defect. */
 export class RsmError extends Error {
   readonly code: ErrorCode
   readonly fields: readonly FieldFault[]
@@ -90,11 +90,11 @@ export class RsmError extends Error {
   }
 }
 
-/** How many faults an answer lists, and how many its message says: a body can have more of them than anyone reads. */
+/** Most faults that an answer lists, and that its message names, because a body can have more than anyone reads. */
 export const maxListed = 100
 const maxSaid = 10
 
-/** The first faults; the last tells how many there are beside them. */
+/** The first faults; the last one counts the rest. */
 function bounded(fields: readonly FieldFault[], total: number): readonly FieldFault[] {
   const last = fields[maxListed - 1]
   if (total <= maxListed || !last) return fields
@@ -103,25 +103,25 @@ function bounded(fields: readonly FieldFault[], total: number): readonly FieldFa
 }
 
 /**
- * A 400 with its faults, at most 100 of them; the message sums them up. `unlisted`: further faults that the caller only
- * counted, because it has given as many as are listed.
+ * A 400 that lists at most 100 faults; its message names the first ones. `unlisted`: further faults that the caller
+ * only counted.
  */
 export function invalid(fields: readonly FieldFault[], unlisted = 0): RsmError {
   const total = fields.length + unlisted
-  // One more is said as briefly as that there is one more.
+  // Naming one more fault is as short as `and 1 more`.
   const said = total === maxSaid + 1 ? total : maxSaid
   const parts = fields.slice(0, said).map((fault) => `${fault.field}: ${fault.message}`)
   if (total > said) parts.push(`and ${total - said} more`)
   return new RsmError('invalid', `Validation failed: ${parts.join('; ')}`, { fields: bounded(fields, total) })
 }
 
-/** The HTTP status for any thrown value; what is not an RsmError is a 500. */
+/** HTTP status of any thrown value; 500 if it is not an RsmError. */
 export function httpStatus(error: unknown): number {
   if (!(error instanceof RsmError)) return 500
   return error.code in statuses ? statuses[error.code as keyof typeof statuses] : 500
 }
 
-/** The code that a server's status stands for; unlisted 4xx are `invalid`, the rest `internal`. */
+/** Code for a server's status; unlisted 4xx are `invalid`, the rest `internal`. */
 export function codeOfStatus(status: number): ErrorCode {
   for (const [code, known] of Object.entries(statuses)) if (known === status) return code as ErrorCode
   return status >= 400 && status < 500 ? 'invalid' : 'internal'
@@ -129,15 +129,15 @@ export function codeOfStatus(status: number): ErrorCode {
 
 const passing: ReadonlySet<ErrorCode> = new Set(['unreachable', 'unavailable', 'internal', 'too_many'])
 
-/** Whether waiting may mend it: the network, a restart, a proxy, load; anything else (401, 404, 410) is final. */
+/** Whether a retry may succeed: network, restart, proxy, load. Anything else (401, 404, 410) is final. */
 export const mendable = (error: unknown): boolean => error instanceof RsmError && passing.has(error.code)
 
-/** The first error of an AggregateError: Node makes one for all addresses of a host, with an empty message. */
+/** First error of an AggregateError, which Node throws for all addresses of a host, with an empty message. */
 export function firstError(error: unknown): unknown {
   return error instanceof AggregateError && error.errors.length > 0 ? firstError(error.errors[0]) : error
 }
 
-/** The exit code for any thrown value; what is not an RsmError is 6. */
+/** Exit code for any thrown value; 6 if it is not an RsmError. */
 export function exitCode(error: unknown): number {
   return error instanceof RsmError ? exits[error.code] : 6
 }

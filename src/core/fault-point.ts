@@ -1,6 +1,6 @@
 /**
- * The durable steps in the life of an execution, in the order of docs/inside/execution.md, which says what a crash right before
- * and right after each of them leaves.
+ * Durable steps in the life of an execution, in the order of docs/inside/execution.md, which describes what a crash
+ * right before and right after each of them leaves behind.
  */
 export type FaultPoint =
   | `server.${'created' | 'turn' | 'sent' | 'returned' | 'named' | 'output' | 'settled'}.${Moment}`
@@ -18,9 +18,9 @@ export type FaultPoint =
 type Moment = 'before' | 'after'
 
 /**
- * Marks such a step. Does nothing: a process that is started with `--conditions=rsm-faults` gets the one of the tests
- * instead, which ends the process there (package.json, `imports`).
+ * Marks such a step. Does nothing: in a process started with `--conditions=rsm-faults`, the tests' version replaces
+ * it and ends the process there (package.json, `imports`).
  */
 export function faultPoint(_name: FaultPoint): void {
-  // Nothing: the product neither reads the environment nor counts.
+  // Empty: the product neither reads the environment nor counts.
 }

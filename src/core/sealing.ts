@@ -1,17 +1,17 @@
 import nacl from 'tweetnacl'
 import { RsmError } from './errors.ts'
 
-/** The first byte of everything sealed, so that another cipher can follow this one. */
+/** First byte of each sealed text, so that another cipher can follow this one. */
 const version = 1
-/** Keeps the subkeys of sealing apart from any other use of the same key. */
+/** Separates the subkeys of sealing from any other use of the same key. */
 const purpose = 'rsm sealing 1\0'
 
-/** Length in bytes of the key that seals. */
+/** Length of a sealing key in bytes. */
 export const sealingKeyBytes = nacl.secretbox.keyLength
 
 /**
  * Encrypts a secret for its place: `context` names the field that holds it (`hosts/17/password`), and only the same
- * context opens it, so a sealed text copied to another record is worthless. Answers base64 of version, nonce and box.
+ * context opens it, so a sealed text copied to another record is worthless. Returns base64 of version, nonce and box.
  */
 export function seal(
   plain: string,
@@ -24,7 +24,7 @@ export function seal(
   return Buffer.concat([Uint8Array.of(version), nonce, box]).toString('base64')
 }
 
-/** The secret that was sealed with this key for this context; anything else is an RsmError `internal`. */
+/** Decrypts a secret sealed with this key for this context. Errors: `internal`. */
 export function open(sealed: string, key: Uint8Array, context: string): string {
   // A copy, because a small Buffer is a view of Node's pool.
   const bytes = Uint8Array.from(Buffer.from(sealed, 'base64'))
@@ -41,7 +41,7 @@ export function open(sealed: string, key: Uint8Array, context: string): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(plain)
 }
 
-/** SHA-512 cut to half is safe from extension, and the key's fixed length keeps key and context apart. */
+/** Truncated SHA-512 is safe from length extension, and the key's fixed length separates key and context. */
 function subkey(key: Uint8Array, context: string): Uint8Array {
   if (key.length !== sealingKeyBytes) {
     throw new RsmError('internal', `a sealing key has ${sealingKeyBytes} bytes, not ${key.length}`)

@@ -84,8 +84,8 @@ interface Crud<Item, Query, Create, Patch, Saved = Item, Listed = Item> {
 }
 
 /**
- * A method of a service in HTTP. `has` lists fields without which an answer is not that of an rsm server. Rights and schemas are
- * declared in server/routes, because loading all schemas adds 6 ms to each start of the command line.
+ * HTTP call of a service method. `has` lists fields without which an answer is not from an rsm server. Rights and
+ * schemas are declared in server/routes, because loading all schemas adds 6 ms to each start of the command line.
  */
 export interface Call<Path extends string = string> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -94,7 +94,10 @@ export interface Call<Path extends string = string> {
   readonly onlyReads: boolean
 }
 
-/** The calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE), or its body and a query. */
+/**
+ * HTTP calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE), or its body and
+ * a query.
+ */
 export type Calls<Service> = { readonly [Method in keyof Service]: Call }
 
 const call = <Path extends string>(
@@ -115,13 +118,16 @@ const crud = <Path extends string>(path: Path) => ({
 })
 
 export interface HostService extends Crud<Host, HostQuery, HostCreate, HostPatch> {
-  /** Hosts that a task with this target would run on, in natural order of names; none: `invalid`, as for the task. */
+  /**
+   * Hosts that a task with this target would run on, in natural order of names; `invalid` if there are none, as for
+   * the task.
+   */
   select(input: HostSelect, query?: PageQuery): Promise<Page<Host>>
-  /** History, thinned out; by default the last 24 hours. `invalid` names `from` when it is after `to`. */
+  /** Downsampled history, by default of the last 24 hours. `invalid` names `from` if it is after `to`. */
   metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
   /**
-   * Revokes the agent token; its link closes at once, and none of the present enrollment tokens admits it again
-   * (contract §3). `not_found` for a host without one.
+   * Revokes the agent token; its link closes at once, and no existing enrollment token admits it again (contract §3).
+   * `not_found` for a host without an agent.
    */
   revokeAgent(id: number): Promise<Parted>
   /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */
@@ -135,7 +141,8 @@ export const hostCalls = {
 } satisfies Calls<HostService>
 
 /**
- * `list` leaves out the texts, unless `name` asks for one script. `update` makes a new version if it changes anything.
+ * `list` leaves out the texts unless `name` asks for one script. `update` creates a new version if it changes
+ * anything.
  */
 export interface ScriptService
   extends Crud<Script, ScriptQuery, ScriptCreate, ScriptPatch, Script, ScriptSummary> {
@@ -183,11 +190,11 @@ export const tokenCalls = {
 
 /** The caller's own logins (contract §2). */
 export interface SessionService {
-  /** Those that have not ended, the most recently used first. */
+  /** Active sessions, the most recently used first. */
   list(query: PageQuery): Promise<Page<Session>>
   /** Closes its streams and terminals at once. */
   remove(id: number): Promise<{ id: number }>
-  /** All but the one that makes the call. */
+  /** All but the session that makes the call. */
   removeOthers(): Promise<SessionsEnded>
 }
 export const sessionCalls = {
@@ -200,21 +207,21 @@ export interface TaskService {
   list(query: TaskQuery): Promise<Page<TaskSummary>>
   /** Without a query: all results. */
   get(taskId: string, query?: PageQuery): Promise<Task>
-  /** The same `idempotencyKey` within 24 h answers the first task; with another body it is a `conflict`. */
+  /** The same `idempotencyKey` within 24 h returns the first task; with another body it is a `conflict`. */
   create(input: TaskCreate, idempotencyKey?: string): Promise<Started | Task>
   executeScript(scriptId: number, input: ScriptExecute, idempotencyKey?: string): Promise<Started | Task>
   executeCluster(clusterId: number, input: ClusterExecute, idempotencyKey?: string): Promise<Started | Task>
   /** A task of type INSTALL on one host, for an ADMIN (contract §10). */
   installAgent(hostId: number, input: HostInstall, idempotencyKey?: string): Promise<Started | Task>
-  /** A finished task: `conflict`. */
+  /** `conflict` for a finished task. */
   cancel(taskId: string): Promise<Task>
   /**
-   * A new task, with the same text, params and options, on the hosts that did not succeed. A task that runs or whose
-   * hosts all succeeded: `conflict`. Its secret params have to be given again: `invalid` names those that are missing.
+   * Starts a new task with the same text, params and options on the hosts that did not succeed. `conflict` while the
+   * task runs, and if all its hosts succeeded. Secret params must be given again: `invalid` names the missing ones.
    */
   retry(taskId: string, input: TaskRetry, idempotencyKey?: string): Promise<Started | Task>
   script(taskId: string): Promise<TaskScript>
-  /** The file fetched from each host, in the order of the plan. A task that fetches nothing: `not_found`. */
+  /** File fetched from each host, in the order of the plan. `not_found` for a task that fetches nothing. */
   files(taskId: string, query: PageQuery): Promise<Page<TaskFile>>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
 }
@@ -233,21 +240,21 @@ export const taskCalls = {
 } satisfies Calls<TaskService>
 
 /**
- * Scripts and copies at set times (contract §14). Writes by its owner or an ADMIN: others' are `forbidden`. `list` leaves
- * out the texts, unless `name` asks for one schedule. An `update` of what runs, where or how makes the caller its owner and
- * drops others' secret params; so does `enabled: true` of a suspended one. `confirmed: true` gives its secrets to its stored
- * scripts as they are now.
+ * Scripts and copies at set times (contract §14). Changes are `forbidden` to all but its owner and ADMINs. `list`
+ * leaves out the texts unless `name` asks for one schedule. An `update` of what runs, where or how makes the caller
+ * its owner and drops others' secret params; so does `enabled: true` of a suspended one. `confirmed: true` gives its
+ * secrets to its stored scripts as they are now.
  */
 export interface ScheduleService
   extends Crud<Schedule, ScheduleQuery, ScheduleCreate, SchedulePatch, Schedule, ScheduleSummary> {
   /**
-   * Runs it now, with the rights of the caller, whatever its timing, and also where it is paused or suspended. One with secrets of
-   * another user: `forbidden` but for ADMINs.
+   * Runs it now with the rights of the caller, whatever its timing, even if it is paused or suspended. `forbidden`
+   * with secrets of another user, except for ADMINs.
    */
   run(id: number): Promise<Started>
-  /** Next slots, as if it were neither paused nor suspended. */
+  /** Next slots, ignoring pause and suspension. */
   next(id: number, query: NextQuery): Promise<ScheduleTimes>
-  /** What happened to its slots, newest first; the newest 100 are kept. */
+  /** Outcomes of its slots, newest first; the newest 100 are kept. */
   history(id: number, query: PageQuery): Promise<Page<ScheduleSlot>>
 }
 export const scheduleCalls = {
@@ -257,19 +264,19 @@ export const scheduleCalls = {
   history: page('/api/schedules/:id/history'),
 } satisfies Calls<ScheduleService>
 
-/** Terminal sessions (contract §7): one's own; an ADMIN sees everyone's. Another's is `not_found`. */
+/** Terminal sessions of the caller (contract §7); an ADMIN sees everyone's. Another user's is `not_found`. */
 export interface TerminalService {
   /** Newest first. */
   list(query: TerminalQuery): Promise<Page<Terminal>>
   get(sessionId: string): Promise<Terminal>
   /**
-   * Resolves when the host has opened it. `conflict` for a host that is OFFLINE, has no terminal facility, or refuses;
-   * the message says which.
+   * Resolves when the host has opened it. `conflict` for a host that is OFFLINE, has no terminals, or refuses; the
+   * message says which.
    */
   create(input: TerminalCreate): Promise<TerminalCreated>
-  /** `conflict` for a session that has ended; `forbidden` to watch for all but an ADMIN. */
+  /** `conflict` for a session that has ended; watching is `forbidden` to all but ADMINs. */
   ticket(sessionId: string, input: TerminalTicketCreate): Promise<TerminalTicket>
-  /** Ends it and its processes; one that has ended stays as it is. */
+  /** Ends the session and its processes; an ended one stays as it is. */
   remove(sessionId: string): Promise<{ sessionId: string }>
 }
 export const terminalCalls = {
@@ -281,13 +288,13 @@ export const terminalCalls = {
 } satisfies Calls<TerminalService>
 
 /**
- * URLs to which the server sends events (contract §16), for administrators. `invalid` names `url` if nothing may be sent
- * there. `remove` drops the pending deliveries.
+ * URLs to which the server sends events (contract §16), for administrators. `invalid` names `url` if the server may
+ * not send there. `remove` drops the pending deliveries.
  */
 export interface WebhookService extends Crud<Webhook, NamedQuery, WebhookCreate, WebhookPatch, WebhookSaved> {
-  /** Sends one event at once, before pending ones, and answers the outcome. */
+  /** Sends one event at once, before pending ones, and returns the outcome. */
   test(id: number): Promise<WebhookTest>
-  /** Newest first; of those that have ended the last ones only. */
+  /** Newest first; only the last ones of those that have ended. */
   deliveries(id: number, query: DeliveryQuery): Promise<Page<Delivery>>
 }
 export const webhookCalls = {
@@ -303,11 +310,11 @@ export interface AuditService {
 }
 
 /**
- * The services of rsm, each declared once: the server implements them on the store, the client calls them over HTTP, and
- * one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an unknown id,
- * `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose role lacks the
- * right. An unknown name inside a body is `invalid` on the server (contract §1: 400); if that is all that is wrong with
- * the body, the client makes it `not_found`, for the exit code (contract §9: 5).
+ * The services of rsm, each declared once: the server implements them on the store, the client calls them over HTTP,
+ * and one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an
+ * unknown id, `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose
+ * role lacks the right. An unknown name inside a body is `invalid` on the server (contract §1: 400); if it is the
+ * only fault of the body, the client makes it `not_found`, for the exit code (contract §9: 5).
  */
 export interface Services {
   hosts: HostService

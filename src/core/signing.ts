@@ -1,4 +1,6 @@
-/** JSON with keys sorted at every depth and undefined fields left out: one value, one text (cf. RFC 8785). */
+/**
+ * JSON with sorted keys at every depth and without undefined fields: equal values give equal texts (cf. RFC 8785).
+ */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
@@ -9,12 +11,11 @@ function canonical(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** The messages that make an agent do something on its host. */
+/** Messages that make an agent act on its host. */
 export type SignedType = 'EXECUTE_SCRIPT' | 'COPY_FILE' | 'FETCH_FILE' | 'TERMINAL_OPEN'
 
 /**
- * The bytes of such a message that Ed25519 signs: type, the agent it is for, and every field of
- * the payload but the signature itself (contract §6).
+ * Bytes that Ed25519 signs: type, target agent, and every field of the payload except the signature (contract §6).
  */
 export function signedBytes(type: SignedType, agentId: string, payload: object): Uint8Array {
   const { signature: _, ...rest } = payload as Record<string, unknown>
@@ -22,8 +23,8 @@ export function signedBytes(type: SignedType, agentId: string, payload: object):
 }
 
 /**
- * Whether an agent says by this `error` of a SCRIPT_COMPLETE that it ran nothing for want of a valid signature: its
- * sentences about that all begin so, and servers audit it (reliability S05).
+ * Whether an `error` of SCRIPT_COMPLETE means that the agent ran nothing because a valid signature was missing. All
+ * such sentences begin alike, and servers audit them (reliability S05).
  */
 export function isDistrust(error: string | null | undefined): boolean {
   return error?.startsWith('signature ') === true

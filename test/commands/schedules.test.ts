@@ -189,7 +189,7 @@ test('a schedule that could not be meant is refused before the server is asked, 
     [['--every', '5m', '--script', 'hello', '--verify-retries', '2'], 2, /--verify-retries is for --verify/],
     [['--every', '5m', '--script', 'hello', '--rollback', 'helo'], 5, /no such file or script: helo/],
     [['--cron', '* * * * * *', '--script', 'hello'], 2, /--cron takes five fields/],
-    [['--cron', '0 0 30 2 *', '--script', 'hello'], 2, /cron: never comes/],
+    [['--cron', '0 0 30 2 *', '--script', 'hello'], 2, /cron: never runs/],
     [['--cron', '@daily', '--tz', 'Berln', '--script', 'hello'], 2, /did you mean Europe\/Berlin\?/],
     [['--cron', '@daily', '--script', 'helo'], 5, /no such file or script: helo \(did you mean hello\?\)/],
   ] as const) {

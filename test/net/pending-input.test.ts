@@ -91,7 +91,7 @@ test('P58 input that is kept no longer is told as missing, and what follows it i
   t.is(text(), 'a')
   const missing = 3 * piece.length + 4
   t.deepEqual(lost, [
-    `connection lost: ${missing} characters of input are missing; look at the line before you go on`,
+    `connection lost: ${missing} characters of input are missing; check the line before you continue`,
   ])
   t.is(input.push('the rest of the paste'), 'dropped')
   tick(499)
@@ -111,7 +111,7 @@ test('P58 a server that does not count: what was typed after the cut is dropped 
   input.push('rm ')
   input.attach({ bufferedAmount: 0, send: (data) => sent.push(data) })
   t.deepEqual(lost, [
-    'connection lost: input may be missing, and the 3 characters typed since are dropped; look at the line before you go on',
+    'connection lost: input may be missing, and the 3 characters typed since are dropped; check the line before you continue',
   ])
   input.detach()
   tick(1000)

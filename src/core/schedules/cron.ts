@@ -3,7 +3,7 @@ import { nearest } from '../text/nearest.ts'
 import type { Wall, Zone } from './zone.ts'
 
 const year = 366 * 24 * 3600_000
-/** Years without a slot after which an expression counts as one that never comes (contract §14). */
+/** Years without a slot after which an expression counts as one that never runs (contract §14). */
 export const yearsToSlot = 8
 
 const nicknames = new Map([
@@ -19,7 +19,7 @@ const fields = ['minute', 'hour', 'day of the month', 'month', 'day of the week'
 const months = 'JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC'
 const days = 'SUN|MON|TUE|WED|THU|FRI|SAT'
 const number = '[0-9]{1,2}'
-/** One entry of the list that a field is, by field: the library takes more, which other crons read in other ways. */
+/** Valid list entries of each field. croner accepts more, which other crons interpret differently. */
 const entries = [
   number,
   number,
@@ -28,13 +28,12 @@ const entries = [
   `(?:${days}|${number})L?`,
 ].map((value) => new RegExp(`^(?:\\*|(?:${value})(?:-(?:${value}))?)(?:/[0-9]{1,2})?$`, 'i'))
 
-/** The slots of a cron expression. */
 export interface CronSlots {
-  /** The first slot after an instant, both in milliseconds; null where none comes within `yearsToSlot` years. */
+  /** First slot after an instant, both in milliseconds; null if there is none within `yearsToSlot` years. */
   next(after: number): number | null
 }
 
-/** What is wrong with an expression, for people. */
+/** An invalid expression; `fault` is for people. */
 export interface CronFault {
   readonly fault: string
 }
@@ -56,11 +55,11 @@ function fieldFault(given: readonly string[]): string | null {
 }
 
 /**
- * An expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14).
+ * Parses an expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14).
  *
- * Where the hour field names hours, each local time is one slot: one that a change of clocks skips is the first moment after
- * it, one that comes twice is its first. Where that field begins with `*`, each moment is judged by itself, as croner does: what is
- * skipped does not come, and what comes twice are two slots.
+ * If the hour field names hours, each local time is one slot: a time that a clock change skips runs at the first
+ * moment after it, a repeated one at its first occurrence. If that field begins with `*`, slots follow elapsed time
+ * as in croner: a skipped time has no slot, and a repeated one has two.
  */
 export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
   const trimmed = text.trim()
@@ -71,7 +70,7 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
     return { fault: `takes five fields (${fields.join(', ')}), not ${given.length}` }
   const unread = fieldFault(given)
   if (unread !== null) return { fault: unread }
-  // As in cronie: `*/2` is a star, beside which the other day field must match too.
+  // As in cronie, a field like `*/2` counts as a star, so both day fields must match.
   const domAndDow = [given[2], given[4]].some((field) => field?.startsWith('*'))
   const isElapsed = given[1]?.split(',').some((entry) => entry.startsWith('*')) === true
   let cron: Cron
@@ -92,7 +91,7 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
   }
 }
 
-/** One slot for each local time. Later local times never come at earlier instants, so the first that is later is the next. */
+/** One slot per local time. A later local time never has an earlier instant, so the first later one is next. */
 function namedSlots(zone: Zone, nextWall: (wall: Wall) => Wall | null) {
   return (after: number): number | null => {
     for (let wall = nextWall(zone.wallAt(after)); wall !== null; wall = nextWall(wall)) {

@@ -1,11 +1,11 @@
 import type { SlotRange, Slots } from './timing.ts'
 
 export const overlaps = ['SKIP', 'QUEUE', 'ALLOW'] as const
-/** What becomes of a slot that is due while a task of the schedule runs. */
+/** Rule for a slot that is due while a task of the schedule runs. */
 export type Overlap = (typeof overlaps)[number]
 
 export const missedRules = ['SKIP', 'ONCE'] as const
-/** What becomes of slots that no server was there for. */
+/** Rule for slots missed because no server was running. */
 export type Missed = (typeof missedRules)[number]
 
 export const slotOutcomes = ['STARTED', 'FAILED', 'SKIPPED'] as const
@@ -20,24 +20,23 @@ export const skipReasons = [
   'RESTORED',
   'CLOCK',
 ] as const
-/** Why a slot was not run. */
 export type SkipReason = (typeof skipReasons)[number]
 
-/** Milliseconds by which a slot may be late without counting as missed: another server takes over within this. */
+/** Milliseconds by which a slot can be late without counting as missed: another server takes over within this. */
 export const onTimeWithin = 60_000
 
-/** What is decided on; times in milliseconds since 1970. */
+/** Input of a decision; times in milliseconds since 1970. */
 export interface Present {
   readonly scheduleId: number
   readonly slots: Slots
   readonly overlap: Overlap
   readonly missed: Missed
   readonly missedWithinSeconds: number
-  /** All slots up to here are done with. */
+  /** All slots up to here are handled. */
   readonly cursor: number
-  /** The slot that waits for the end of a task, by QUEUE. */
+  /** Slot that waits for the end of a task, with QUEUE. */
   readonly queued: number | null
-  /** Slots up to here may have run already, in what a restore from a backup has lost. */
+  /** Slots up to here may have run already, in the period that a restore from a backup lost. */
   readonly restoredAt: number | null
   /** Slots up to here were reached by a jump of the clock; null: by the passing of time. */
   readonly jumpedTo: number | null
@@ -49,27 +48,27 @@ export interface Skip extends SlotRange {
   readonly why: SkipReason
 }
 
-/** What is to happen now, in one transaction. */
+/** Changes to make now, in one transaction. */
 export interface Decision {
-  /** The slot that runs; null: none. */
+  /** Slot to run; null: none. */
   readonly run: number | null
   readonly skip: readonly Skip[]
   readonly cursor: number
   readonly queued: number | null
-  /** When to look again; null: never, as there are no more slots. */
+  /** When to decide again; null: never, because no slots remain. */
   readonly dueAt: number | null
 }
 
 const one = (slot: number): SlotRange => ({ first: slot, last: slot, count: 1 })
 
-/** Those that are due, where the last may be put off by jitter. */
+/** Due slots, without the last one if jitter still delays it. */
 function dueNow({ slots, scheduleId, cursor, now }: Present): SlotRange | null {
   const passed = slots.within(cursor, now)
   if (passed === null || slots.dueAt(scheduleId, passed.last) <= now) return passed
   return slots.within(cursor, passed.last - 1)
 }
 
-/** Of slots that are due only the newest may run: each before it was missed, as its successor is due. */
+/** Only the newest due slot may run: each earlier one was missed, because its successor is due. */
 function splitNewest(due: SlotRange, slots: Slots): { newest: number; before: SlotRange | null } {
   if (due.first === due.last) return { newest: due.last, before: null }
   const before = due.count === 2 ? one(due.first) : slots.within(due.first - 1, due.last - 1)
@@ -81,7 +80,10 @@ function mayRun({ scheduleId, slots, missed, missedWithinSeconds, now }: Present
   return late <= onTimeWithin || (missed === 'ONCE' && late <= missedWithinSeconds * 1000)
 }
 
-/** What becomes of the slots of a schedule that are due (contract §14). At most one runs, and each is either run, queued or skipped. */
+/**
+ * Decides what happens to the due slots of a schedule (contract §14). Each is run, queued or skipped; at most one
+ * runs.
+ */
 export function decide(present: Present): Decision {
   const { scheduleId, slots, overlap, restoredAt, jumpedTo, isRunning, now } = present
   const skip: Skip[] = []

@@ -2,7 +2,7 @@ import type { FieldFault } from '../errors.ts'
 import { type CronSlots, parseCron, yearsToSlot } from './cron.ts'
 import { unknownZone, zoneOf } from './zone.ts'
 
-/** When a schedule runs, as its record has it; times are ISO 8601. Exactly one of the first three is not null. */
+/** Timing of a schedule as stored; times are ISO 8601. Exactly one of the first three is not null. */
 export interface Timing {
   readonly cron: string | null
   readonly everySeconds: number | null
@@ -11,30 +11,30 @@ export interface Timing {
   readonly from: string | null
   readonly until: string | null
   readonly jitterSeconds: number
-  /** What slots of `everySeconds` are counted from. */
+  /** Origin from which slots of `everySeconds` are counted. */
   readonly base: string
 }
 
 /** Slots are milliseconds since 1970, before jitter. */
 export interface Slots {
-  /** The first after an instant; null: there is none. */
+  /** First slot after an instant; null: none. */
   next(after: number): number | null
-  /** When a slot of this schedule is due: never after the next one. */
+  /** Due time of a slot of this schedule: never after the next slot. */
   dueAt(scheduleId: number, slot: number): number
-  /** Those in (after, upTo]; null: none. */
+  /** Slots in (after, upTo]; null: none. */
   within(after: number, upTo: number): SlotRange | null
 }
 
-/** Slots that follow each other; `count` is null where they are too many to count. */
+/** Consecutive slots; `count` is null if there are too many to count. */
 export interface SlotRange {
   readonly first: number
   readonly last: number
   readonly count: number | null
 }
 
-/** Slots of a cron expression that are counted one by one. */
+/** Most slots of a cron expression that are counted one by one. */
 const mostCounted = 200
-/** Slots over which the shortest interval of a cron expression is looked for. */
+/** Slots compared to find the shortest interval of a cron expression. */
 const maxCompared = 64
 const second = 1000
 const steps = [3600, 86_400, 40 * 86_400, yearsToSlot * 366 * 86_400].map((seconds) => seconds * second)
@@ -45,7 +45,7 @@ function everySlots(base: number, every: number): CronSlots {
   return { next: (after) => base + (Math.floor((after - base) / every) + 1) * every }
 }
 
-/** What is wrong with a timing; empty: nothing. `now` is when it begins to hold. */
+/** Faults of a timing; empty if it is valid. `now` is when it takes effect. */
 export function timingFaults(timing: Timing, now: number): FieldFault[] {
   const { cron, everySeconds, at, timezone, from, until, jitterSeconds } = timing
   const given = [cron, everySeconds, at].filter((one) => one !== null).length
@@ -57,7 +57,7 @@ export function timingFaults(timing: Timing, now: number): FieldFault[] {
     const parsed = parseCron(cron, zone)
     if ('fault' in parsed) faults.push({ field: 'cron', message: parsed.fault })
     else if (parsed.next(now) === null)
-      faults.push({ field: 'cron', message: `never comes: it has no slot in ${yearsToSlot} years` })
+      faults.push({ field: 'cron', message: `never runs: no slot in ${yearsToSlot} years` })
   }
   if (at !== null && Date.parse(at) <= now) faults.push({ field: 'at', message: 'is in the past' })
   if (from !== null && until !== null && Date.parse(until) < Date.parse(from))
@@ -69,7 +69,7 @@ export function timingFaults(timing: Timing, now: number): FieldFault[] {
     return [
       at !== null && from !== null && at < from
         ? { field: 'at', message: 'is before `from`' }
-        : { field: 'until', message: 'leaves no slot: the first one comes after it' },
+        : { field: 'until', message: 'leaves no slot: the first one is later' },
     ]
   const shortest = shortestInterval(slots, now)
   if (jitterSeconds > 0 && shortest !== null && jitterSeconds * second >= shortest)
@@ -80,7 +80,7 @@ export function timingFaults(timing: Timing, now: number): FieldFault[] {
   return faults
 }
 
-/** Null where there are no two slots. */
+/** Null if there are fewer than two slots. */
 function shortestInterval(slots: Slots, now: number): number | null {
   let shortest: number | null = null
   let before = slots.next(now)
@@ -92,7 +92,10 @@ function shortestInterval(slots: Slots, now: number): number | null {
   return shortest
 }
 
-/** As `slotsOf`; null for a timing that this program can't read, whose zones may be others than those of who wrote it. */
+/**
+ * Like `slotsOf`; null for a timing that is invalid here, because a program with other time zones may have written
+ * it.
+ */
 export function slotsIfKnown(timing: Timing): Slots | null {
   try {
     return slotsOf(timing)
@@ -101,7 +104,7 @@ export function slotsIfKnown(timing: Timing): Slots | null {
   }
 }
 
-/** The slots of a timing without faults. @throws Error for one that has some. */
+/** Slots of a valid timing. @throws Error if it has faults. */
 export function slotsOf(timing: Timing): Slots {
   const { everySeconds, jitterSeconds } = timing
   const from = timeOf(timing.from)
@@ -125,7 +128,7 @@ export function slotsOf(timing: Timing): Slots {
     }
   }
 
-  /** The last slot up to an instant, from a slot that is too long before it. */
+  /** The last slot up to an instant, from an earlier slot that is too far away to iterate from. */
   function lastBefore(slot: number, upTo: number): number {
     for (const step of steps) {
       let found = upTo - step <= slot ? slot : next(upTo - step)
@@ -173,7 +176,7 @@ function hash(text: string): number {
   return value
 }
 
-/** Milliseconds by which a slot is put off: always the same for this slot of this schedule, and less than `bound`. */
+/** Milliseconds by which a slot is delayed: constant for this slot of this schedule, and less than `bound`. */
 export function jitterOf(scheduleId: number, plannedAt: number, bound: number): number {
   return bound <= 0 ? 0 : hash(`${scheduleId}/${plannedAt}/`) % bound
 }

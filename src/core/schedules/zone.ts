@@ -4,25 +4,25 @@ import { nearest } from '../text/nearest.ts'
 
 const second = 1000
 
-/** Local time as UTC would show it: milliseconds whose UTC fields are those of the local clock. */
+/** Local time as milliseconds whose UTC fields are those of the local clock. */
 export type Wall = number
 
-/** A time zone of the IANA data base, as this program's ICU knows it. */
+/** A time zone of the IANA database, as known to this program's ICU. */
 export interface Zone {
   readonly name: string
   /** The name that ICU resolves it to. */
   readonly canonical: string
-  /** The local time at an instant, without the milliseconds. */
+  /** Local time at an instant, without the milliseconds. */
   wallAt(instant: number): Wall
-  /** The first instant with this local time; if a change of clocks skips it, the first one after the gap. */
+  /** First instant with this local time; if a clock change skips it, the first one after the gap. */
   firstAt(wall: Wall): number
 }
 
-/** More than there are, each by any spelling that is asked for. */
+/** More than there are zones; each spelling that is requested is an entry. */
 const mostZones = 600
 const zones = new BoundedMap<string, Zone>(mostZones)
 
-/** A zone, or null where there is none of this name. Offsets such as `+02:00` are not zones, because they have no summer time. */
+/** Null for an unknown name. Offsets such as `+02:00` are not zones, because they have no summer time. */
 export function zoneOf(name: string): Zone | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return null
   const known = zones.get(name)
@@ -64,7 +64,7 @@ function open(name: string): Zone | null {
   }
 }
 
-/** Why there is no such zone, with the one that was probably meant. */
+/** Message for an unknown zone, with the one that was probably meant. */
 export function unknownZone(name: string): string {
   const known = ['UTC', ...Intl.supportedValuesOf('timeZone')]
   const city = (zone: string) => zone.slice(zone.lastIndexOf('/') + 1)

@@ -3,30 +3,33 @@ import type { FieldFault } from '../errors.ts'
 import { nearest } from '../text/nearest.ts'
 import type { DeclaredParam } from './front-matter.ts'
 
-/** Declared params that a fault names, and unknown ones that are compared with all declared ones. */
+/** Most declared params that a fault lists, and most unknown ones that are compared with all declared ones. */
 const mostNamed = 10
 
-/** Patterns of a script, instructions of all of them, characters of a matched value: the time of a match grows with each. */
+/**
+ * Limits per script: patterns, instructions of all of them, and characters of a matched value. Match time grows with
+ * each.
+ */
 const mostPatterns = 20
 const mostInstructions = 1_000
 const longestValue = 256
-/** Instructions that a pattern may need by estimate before it is compiled: 190,000 take 0.8 s and 85 MB. */
+/** Most instructions of a pattern by estimate, checked before it is compiled: 190,000 take 0.8 s and 85 MB. */
 const mostEstimated = 20_000
 
 type Params = ReadonlyMap<string, string>
 type Fits = (pattern: string, value: string) => boolean
 
-/** What is given to a script beside what it declares. */
+/** Differences between the params given to a script and those that it declares. */
 export interface DeclaredAndGiven {
-  /** Required, and not given or empty. */
+  /** Required, but not given or empty. */
   readonly missing: readonly DeclaredParam[]
-  /** Given, but not declared: mistyped, most likely. A script that declares none takes any. */
+  /** Given, but not declared: probably mistyped. A script that declares none accepts any. */
   readonly unknown: readonly string[]
-  /** Declared as secret, but given where it is shown. */
+  /** Declared as secret, but given in `params`, which are shown. */
   readonly exposed: readonly string[]
-  /** Given, and not as their pattern says. */
+  /** Given, but not matching their pattern. */
   readonly unfit: readonly DeclaredParam[]
-  /** Not given, so that their default is taken. */
+  /** Not given, so their default applies. */
   readonly defaulted: readonly DeclaredParam[]
 }
 
@@ -36,18 +39,18 @@ type Patterned = Pick<DeclaredParam, 'name' | 'pattern' | 'default'>
 const foldsUnicode = (pattern: string) =>
   /\(\?[a-zA-Z-]*i/.test(pattern) && /[^\0-\x7f]|\\[pP]|\\x\{/.test(pattern)
 
-/** An estimate, not below the real number, of the instructions that repeated groups expand to; they may be nested. */
+/** Upper estimate of the instructions that repeated groups expand to; groups may be nested. */
 const estimatedSize = (pattern: string) =>
   [...pattern.matchAll(/(?<=[)}?*+])\{(\d+)(?:,(\d*))?\}/g)].reduce(
     (size, [, least, most]) => size * Math.max(1, Number(least), Number(most ?? 0)),
     pattern.length,
   )
 
-/** The program of a pattern, or what is wrong with it. */
+/** Returns the compiled pattern, or its fault. */
 function compiled(engine: typeof RE2JS, pattern: string): RE2JS | string {
   if (foldsUnicode(pattern))
-    return 'has (?i) with \\p, \\P, \\x{…} or letters beyond ASCII: take one of the two'
-  if (estimatedSize(pattern) > mostEstimated) return 'is too large: count less far in {…}'
+    return 'has (?i) with \\p, \\P, \\x{…} or letters beyond ASCII: use only one of the two'
+  if (estimatedSize(pattern) > mostEstimated) return 'is too large: use smaller counts in {…}'
   try {
     return engine.compile(pattern)
   } catch (error) {
@@ -56,8 +59,8 @@ function compiled(engine: typeof RE2JS, pattern: string): RE2JS | string {
 }
 
 /**
- * Compiles the patterns of a script; each fault is a sentence. With a fault, `fits` takes any value: a text that an older
- * server stored runs as it did there. Loads the engine only if there is a pattern.
+ * Compiles the patterns of a script; each fault is a sentence. With a fault, `fits` accepts any value, so that a text
+ * stored by an older server runs as before. Loads the engine only if there is a pattern.
  */
 export async function patternsOf(declared: readonly Patterned[]): Promise<{ fits: Fits; faults: string[] }> {
   const fitsAny = (faults: string[]) => ({ fits: () => true, faults })
@@ -79,7 +82,10 @@ export async function patternsOf(declared: readonly Patterned[]): Promise<{ fits
     else {
       room -= program.programSize()
       if (room < 0)
-        return fitsAny([...faults, `the patterns up to that of ${name} are too large: count less far in {…}`])
+        return fitsAny([
+          ...faults,
+          `the patterns up to that of ${name} are too large: use smaller counts in {…}`,
+        ])
       programs.set(pattern, program)
       if (value !== null && !fits(pattern, value))
         faults.push(`the pattern of ${name} does not match the default`)
@@ -111,7 +117,7 @@ export function compareParams(
   }
 }
 
-/** The same as faults of a request's body; values are never shown. */
+/** The differences as faults of a request body; values are never shown. */
 export function declaredFaults(
   script: string,
   declared: readonly DeclaredParam[],

@@ -3,34 +3,34 @@ import { nearest } from '../text/nearest.ts'
 import { paramFaults, paramNameFault } from './params.ts'
 import type { ScriptType } from './script-form.ts'
 
-/** A parameter as a script declares it. */
+/** A parameter as declared by a script. */
 export interface DeclaredParam {
   readonly name: string
-  /** It has to be given, and not empty. */
+  /** Must be given and not empty. */
   readonly required: boolean
   readonly secret: boolean
-  /** What it is where it is not given; null: then the script does not get it. */
+  /** Value if none is given; null: the script does not get the param. */
   readonly default: string | null
-  /** What a value has to match as a whole, in the syntax of RE2; null: anything will do. */
+  /** RE2 pattern that the whole value must match; null: any value. */
   readonly pattern: string | null
   /** For people; may be empty. */
   readonly description: string
 }
 
-/** What a script says of itself in the comments at its head (docs/use/scripts.md); what it does not say is left out. */
+/** Settings in the comments at the head of a script (docs/use/scripts.md); undeclared ones are absent. */
 export interface FrontMatter {
   readonly name?: string
   readonly type?: ScriptType
-  /** Seconds of run time on a host; 0 = none. */
+  /** Seconds of run time on a host; 0 = no limit. */
   readonly timeout?: number
   readonly description?: string
   readonly tags?: readonly string[]
   readonly category?: string
-  /** In the order in which they are declared. */
+  /** In order of declaration. */
   readonly params: readonly DeclaredParam[]
 }
 
-/** What can't be read as front matter; line and column count from 1, columns in characters. */
+/** Invalid front matter; line and column count from 1, columns in characters. */
 export interface FrontMatterFault {
   readonly line: number
   readonly column: number
@@ -40,7 +40,7 @@ export interface FrontMatterFault {
 export interface FrontMatterRead {
   readonly matter: FrontMatter
   readonly faults: readonly FrontMatterFault[]
-  /** The first line that looks like front matter but stands below the head, where it means nothing. */
+  /** First line that looks like front matter but is below the head, where it has no effect. */
   readonly late: number | null
 }
 
@@ -50,17 +50,17 @@ type Setting = keyof Draft
 
 const settings: readonly Setting[] = ['name', 'type', 'timeout', 'description', 'tags', 'category']
 const marker = /^[ \t]*#[ \t]*rsm:/
-/** Of one script: far more than anybody can give, and a bound for texts that mean harm. */
+/** Most params of a script: more than anyone needs, and a bound for hostile texts. */
 const maxParams = 200
 /** Characters. */
 const longestPattern = 200
-/** Nobody mends more at once; what stands behind them is not read. */
+/** Parsing stops after these, because no one fixes more at once. */
 const maxFaults = 100
-/** Lines that are searched for front matter in the wrong place. */
+/** Lines searched for misplaced front matter. */
 const maxSearched = 200
 const types: readonly ScriptType[] = ['BASH', 'PYTHON', 'POWERSHELL']
 
-/** A fault at a place in the line that is being read. */
+/** A fault at a position in the current line. */
 class Misplaced extends Error {
   readonly at: number
   constructor(at: number, message: string) {
@@ -69,7 +69,7 @@ class Misplaced extends Error {
   }
 }
 
-/** One line behind its marker, read from left to right. */
+/** One line after its marker, read from left to right. */
 class Scanner {
   readonly #text: string
   at: number
@@ -88,7 +88,7 @@ class Scanner {
     this.match(/[ \t\r]*/y)
   }
 
-  /** What matches here (`y`), and goes on behind it; empty where nothing does. */
+  /** Consumes what matches here (`y` flag); empty if nothing does. */
   match(pattern: RegExp): string {
     pattern.lastIndex = this.at
     const found = pattern.exec(this.#text)?.[0] ?? ''
@@ -96,10 +96,10 @@ class Scanner {
     return found
   }
 
-  /** A text in double quotes, in which `\"` and `\\` stand for `"` and `\`; undefined where none begins. */
+  /** Reads a text in double quotes, with `\"` and `\\` for `"` and `\`; undefined if none begins here. */
   quoted(): string | undefined {
     const from = this.at
-    if (this.#text[from] === "'") throw new Misplaced(from, `a text stands in double quotes ("), not in '`)
+    if (this.#text[from] === "'") throw new Misplaced(from, `put a text in double quotes ("), not in '`)
     if (this.#text[from] !== '"') return undefined
     const found = this.match(/"(?:[^"\\]|\\.)*"/y)
     if (found === '') throw new Misplaced(from, 'this text is not closed: its second " is missing')
@@ -107,7 +107,6 @@ class Scanner {
   }
 }
 
-/** Which setting a text sets, and what of it can't be. */
 function set(draft: Draft, setting: Setting, value: string, at: number): void {
   if (setting === 'type') {
     const type = types.find((each) => each === value.toUpperCase())
@@ -130,10 +129,10 @@ function readSetting(line: Scanner, key: string, at: number, draft: Draft): void
     const meant = near === undefined ? `one of ${settings.join(', ')}` : `did you mean ${near}?`
     throw new Misplaced(at, `no such setting: ${key} (${meant})`)
   }
-  if (draft[setting] !== undefined) throw new Misplaced(at, `${setting} is said twice: keep one`)
+  if (draft[setting] !== undefined) throw new Misplaced(at, `${setting} is set twice: keep one`)
   const from = line.at
   const value = line.quoted() ?? line.match(/[^,]*/y).trim()
-  if (value === '') throw new Misplaced(from, `${setting}= has no value: give it one, or take it out`)
+  if (value === '') throw new Misplaced(from, `${setting}= has no value: give it one, or remove it`)
   set(draft, setting, value, from)
 }
 
@@ -141,13 +140,13 @@ const attributes = 'required, secret, default=VALUE, pattern="REGEX" or a "text"
 
 function readPattern(line: Scanner, at: number): string {
   const pattern = line.quoted() ?? line.match(/[^\s,]*/y)
-  if (pattern === '') throw new Misplaced(at, 'pattern= has no value: give it one, or take it out')
+  if (pattern === '') throw new Misplaced(at, 'pattern= has no value: give it one, or remove it')
   if (pattern.length > longestPattern)
     throw new Misplaced(at, `a pattern has at most ${longestPattern} characters`)
   return pattern
 }
 
-/** What follows `param`: a name, then its attributes in any order. */
+/** Reads a param: its name, then its attributes in any order. */
 function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredParam {
   const at = line.at
   const name = line.match(/[^\s,="]*/y)
@@ -157,7 +156,7 @@ function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredPar
   if (fault !== null) throw new Misplaced(at, `${name} ${fault}`)
   const value = line.match(/=[^\s,]*/y)
   if (value !== '')
-    throw new Misplaced(at, `a param has its default behind default=: param ${name} default${value}`)
+    throw new Misplaced(at, `write the default of a param as default=: param ${name} default${value}`)
   if (params.length >= maxParams) throw new Misplaced(at, `a script declares at most ${maxParams} params`)
   if (params.some((each) => each.name === name)) throw new Misplaced(at, `param ${name} is declared twice`)
   const param: Mutable<DeclaredParam> = {
@@ -174,26 +173,26 @@ function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredPar
     const text = line.quoted()
     const word = text === undefined ? line.match(/[^\s,="]+=?/y) : 'text'
     if (word === '') break
-    if (said.has(word)) throw new Misplaced(from, `${word} is said twice of param ${name}`)
+    if (said.has(word)) throw new Misplaced(from, `${word} is given twice for param ${name}`)
     said.add(word)
     if (text !== undefined) param.description = text
     else if (word === 'required') param.required = true
     else if (word === 'secret') param.secret = true
     else if (word === 'default=') param.default = line.quoted() ?? line.match(/[^\s,]*/y)
     else if (word === 'pattern=') param.pattern = readPattern(line, from)
-    else throw new Misplaced(from, `${word} is nothing that a param has: ${attributes}`)
+    else throw new Misplaced(from, `unknown attribute ${word}: use ${attributes}`)
   }
   if (param.default === null) return param
-  if (param.required) throw new Misplaced(at, `param ${name} is required, so its default is never taken`)
+  if (param.required) throw new Misplaced(at, `param ${name} is required, so its default is never used`)
   if (param.secret)
-    throw new Misplaced(at, `param ${name} is secret: a default in the script could be read by all`)
+    throw new Misplaced(at, `param ${name} is secret: anyone could read a default in the script`)
   const [bad] = paramFaults('params', { [name]: param.default })
   if (bad !== undefined) throw new Misplaced(at, `the default of ${name} ${bad.message}`)
   return param
 }
 
 function readItems(line: Scanner, draft: Draft, params: DeclaredParam[]): void {
-  if (line.ended) throw new Misplaced(line.at, 'nothing follows rsm: here')
+  if (line.ended) throw new Misplaced(line.at, 'nothing follows rsm:')
   while (!line.ended) {
     const at = line.at
     const word = line.match(/[^\s,="]*/y)
@@ -202,7 +201,7 @@ function readItems(line: Scanner, draft: Draft, params: DeclaredParam[]): void {
     else
       throw new Misplaced(
         at,
-        `expected KEY=VALUE or param NAME${word === '' ? '' : `, not ${word}`}; a value with a comma stands in double quotes`,
+        `expected KEY=VALUE or param NAME${word === '' ? '' : `, not ${word}`}; put a value with a comma in double quotes`,
       )
     line.blanks()
     const end = line.at
@@ -212,7 +211,7 @@ function readItems(line: Scanner, draft: Draft, params: DeclaredParam[]): void {
   }
 }
 
-/** Where the head ends: behind the last of the comments and blank lines that a script begins with. */
+/** Returns the head: the comments and blank lines at the beginning of a script. */
 function headLines(content: string): string[] {
   const lines: string[] = []
   for (let from = content.startsWith('\ufeff') ? 1 : 0; from < content.length; ) {
@@ -225,7 +224,7 @@ function headLines(content: string): string[] {
   return lines
 }
 
-/** Reads the `# rsm:` lines at the head of a script; the faults come back, at most one a line and 100 in all. */
+/** Reads the `# rsm:` lines at the head of a script; returns at most one fault per line and 100 in all. */
 export function parseFrontMatter(content: string): FrontMatterRead {
   const draft: Draft = {}
   const params: DeclaredParam[] = []

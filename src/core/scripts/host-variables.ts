@@ -1,6 +1,6 @@
 import { sizeOfVariable } from './params.ts'
 
-/** What the server knows a host by. */
+/** A host as known to the server. */
 export interface KnownHost {
   readonly id: number
   readonly hostname: string
@@ -9,10 +9,10 @@ export interface KnownHost {
   readonly clusters: readonly string[]
 }
 
-/** Bytes of all of them together: they travel with each script, beside its params, and Linux bounds what a program starts with. */
+/** Most bytes of all variables: they are sent with each script, and Linux limits the environment of a program. */
 const maxAllBytes = 64 * 1024
 
-/** Tags whose keys are names in upper case; two that would have the same name have none. */
+/** Variables of tags whose upper-case keys are valid names; keys that map to the same name get none. */
 function tagVariables(tags: KnownHost['tags']): [name: string, value: string][] {
   const named = Object.entries(tags).map(([key, value]) => [`RSM_TAG_${key.toUpperCase()}`, value] as const)
   const count = new Map<string, number>()
@@ -22,7 +22,10 @@ function tagVariables(tags: KnownHost['tags']): [name: string, value: string][] 
   )
 }
 
-/** What a script is told of its host, as environment variables. What goes past 64 KiB is left out, tags by themselves first. */
+/**
+ * Environment variables that describe the host to a script. Beyond 64 KiB, variables are left out, those of single
+ * tags first.
+ */
 export function hostVariables({ id, hostname, tags, clusters }: KnownHost): Record<string, string> {
   const all: [string, string][] = [
     ['RSM_HOST', hostname],

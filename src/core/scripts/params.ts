@@ -1,9 +1,9 @@
 import type { FieldFault } from '../errors.ts'
 
 /**
- * Names of environment variables that change how programs load or run, and what they do (contract §4). Collected from
- * bash(1), ld.so(8) and its list of variables that setuid programs drop, and the manuals of the interpreters. Names
- * are compared as written: `path` is an ordinary name on Linux.
+ * Names of environment variables that change how programs load or run, with their effect (contract §4). Collected
+ * from bash(1), ld.so(8) and its list of variables that setuid programs drop, and the manuals of the interpreters.
+ * Names are case-sensitive: `path` is an ordinary name on Linux.
  */
 const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
   [/^(PATH|CDPATH|EXECIGNORE)$/, 'decides which programs and folders are found'],
@@ -20,7 +20,7 @@ const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
     'is set by the shell itself, so the script would not see this value',
   ],
   [/^(HOME|LOGNAME|SHELL|USER)$/, 'is set by the agent for the user that runs the script'],
-  [/^RSM_/, 'is kept for rsm itself'],
+  [/^RSM_/, 'is reserved for rsm'],
   [/^PYTHON([A-Z]|_(?!VERSION$))/, 'changes what Python loads or how it runs'],
   [
     /^NODE_(EXTRA_CA_CERTS|OPTIONS|PATH|REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)$/,
@@ -48,14 +48,17 @@ const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
 ]
 
 /**
- * Linux starts no program with a variable of more than 128 KiB: name, `=`, value and the NUL at the end (execve(2),
- * MAX_ARG_STRLEN). What is accepted has to start.
+ * Linux does not start a program with a variable over 128 KiB: name, `=`, value and the NUL at the end (execve(2),
+ * MAX_ARG_STRLEN). An accepted script must start.
  */
 const maxVariableBytes = 128 * 1024 - 2
 const tooLong = `has more than ${maxVariableBytes} bytes in name and value, the most that Linux allows: pass it as a file or as stdin`
-/** All variables and arguments together: a quarter of the stack's limit, 2 MiB by default; half of that is ours. */
+/**
+ * Linux limits all variables and arguments together to a quarter of the stack limit, 2 MiB by default. Half of that
+ * is for params.
+ */
 const maxAllBytes = 1024 * 1024
-/** The terminator and the pointer that each variable takes beside its text. */
+/** The terminator and the pointer that each variable takes besides its text. */
 const bytesBeside = 10
 
 type Params = Readonly<Record<string, string>>
@@ -64,7 +67,7 @@ const utf8 = new TextEncoder()
 /** Bytes of name and value. */
 export const sizeOfVariable = (name: string, value: string): number => name.length + utf8.encode(value).length
 
-/** Why no parameter can have this name, as words that go after it; null where one can (contract §4). */
+/** Why a parameter cannot have this name, phrased to follow the name; null if it can (contract §4). */
 export function paramNameFault(name: string): string | null {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
     return 'is not a valid variable name: use letters, digits and _, no digit first, at most 128 characters'
@@ -72,7 +75,7 @@ export function paramNameFault(name: string): string | null {
   return effect === undefined ? null : `${effect}: choose another name`
 }
 
-/** Why a script can't be given a parameter of this name, though it is one of a variable; null where it can. */
+/** Why a param cannot have this name although it is valid for a variable; null if it can. */
 export function reservedFault(name: string): string | null {
   const effect = reserved.find(([names]) => names.test(name))?.[1]
   return effect === undefined ? null : `${name} ${effect}: choose another name, or set it inside the script`
@@ -82,8 +85,8 @@ export function reservedFault(name: string): string | null {
 const serverVariables = /^RSM_(HOST|HOST_ID|CLUSTERS|TAGS|TAG_[A-Z0-9_]+|PHASE|EXIT_CODE)$/
 
 /**
- * Why an agent refuses this variable, as words that go after its name; null if it is valid. The server has checked it,
- * and may be compromised.
+ * Why an agent refuses this variable, phrased to follow its name; null if it is valid. The agent checks again,
+ * because the server may be compromised.
  */
 export function variableFault(name: string, value: string): string | null {
   if (value.includes('\0')) return 'contains a NUL byte, which an environment variable cannot hold'
@@ -94,11 +97,11 @@ export function variableFault(name: string, value: string): string | null {
 function faultOf(name: string, value: string): string | null {
   const fault = reservedFault(name)
   if (fault !== null) return fault
-  if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
+  if (/\p{Surrogate}/u.test(value)) return 'contains an unpaired surrogate, which UTF-8 cannot encode'
   return sizeOfVariable(name, value) > maxVariableBytes ? tooLong : null
 }
 
-/** A fault for every parameter that a script can't have; values are never shown. */
+/** Faults of single parameters; values are never shown. */
 export function paramFaults(field: 'params' | 'secretParams', params: Params): FieldFault[] {
   const faults: FieldFault[] = []
   for (const [name, value] of Object.entries(params)) {
@@ -108,7 +111,7 @@ export function paramFaults(field: 'params' | 'secretParams', params: Params): F
   return faults
 }
 
-/** What is wrong with the two kinds taken together. */
+/** Faults of both kinds taken together. */
 export function jointFaults(params: Params, secretParams: Params): FieldFault[] {
   const faults = Object.keys(secretParams)
     .filter((name) => Object.hasOwn(params, name))

@@ -3,23 +3,23 @@ import { shortened } from '../text/pieces.ts'
 export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
 export type ScriptType = (typeof scriptTypes)[number]
 
-/** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
+/** Bytes of UTF-8; the schema limits characters, the service limits bytes (contract §1). */
 export const maxScriptBytes = 1024 * 1024
 
 /** Characters of `firstLine`. */
 const longestFirstLine = 80
 
-/** What a script's file may be called: never a path. */
+/** Valid file names of a script: never a path. */
 export const scriptFileName = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/
 
-/** The program that runs a script: its type's, or `sh` if a BASH script's first line names a plain shell. */
+/** Program that runs a script: that of its type, or `sh` if a BASH script's first line names a plain shell. */
 export type Interpreter = 'bash' | 'sh' | 'python3' | 'pwsh'
 
 interface Family {
   /** Interpreters whose scripts this type runs, by the last part of their path. */
   readonly names: RegExp
   readonly program: Interpreter
-  /** Options of a first line that are honoured; those of `dropped` are in force anyway, or mean nothing. */
+  /** Supported options of a first line; those of `dropped` are always in force, or have no effect. */
   readonly options: RegExp
   readonly dropped: RegExp
 }
@@ -51,9 +51,9 @@ const families: Record<ScriptType, Family> = {
  */
 const plainShell: Family = { ...families.BASH, names: /^(da|a)?sh$/, program: 'sh' }
 
-/** Where an interpreter of the same name is the one that agents find. */
+/** Paths where an interpreter is the one that agents find. */
 const usualPath = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/
-/** `-o pipefail`, also at the end of others as in `-euo pipefail`. */
+/** `-o pipefail`, also at the end of a group as in `-euo pipefail`. */
 const namedOption = /^[-+][abefhlmpuvxBCEHPT]*o$/
 
 interface Shebang {
@@ -62,7 +62,7 @@ interface Shebang {
   readonly options: readonly string[]
 }
 
-/** The first line of a script as the kernel reads it, but with options that are split at blanks; null without one. */
+/** First line of a script as the kernel reads it, but with options split at blanks; null without one. */
 function shebangOf(content: string): Shebang | null {
   const line = /^\ufeff?#!([^\n]*)/.exec(content)?.[1]?.trim()
   if (!line) return null
@@ -78,7 +78,7 @@ function shebangOf(content: string): Shebang | null {
 const familyOf = (type: ScriptType, shebang: Shebang): Family =>
   type === 'BASH' && plainShell.names.test(shebang.name) ? plainShell : families[type]
 
-/** What of a first line's options the interpreter is given, and the first one that it can't be. */
+/** Separates supported options of a first line; stops at the first unsupported one. */
 function sorted(type: ScriptType, shebang: Shebang): { honoured: string[]; refused: string | null } {
   const { options } = shebang
   const { options: known, dropped } = familyOf(type, shebang)
@@ -96,8 +96,8 @@ function sorted(type: ScriptType, shebang: Shebang): { honoured: string[]; refus
 }
 
 /**
- * What runs a script, with the options that its own first line asks for, as `-e` in `#!/bin/bash -e`: without them it
- * would run on after a failure that its author meant to stop it.
+ * Interpreter of a script, with the options of its own first line, as `-e` in `#!/bin/bash -e`: without them it would
+ * continue after a failure that should stop it.
  */
 export function interpreterOf(
   type: ScriptType,
@@ -126,31 +126,31 @@ function shebangFault(type: ScriptType, content: string): string | null {
     return `begins with #!${path}, but ${type} is run by the ${program} of the host's PATH: start ${path} from a script of type BASH`
   const { refused } = sorted(type, shebang)
   if (refused === null) return null
-  return `begins with #!${path} ${options.join(' ')}, of which ${refused} can't be honoured: take it out of the first line`
+  return `begins with #!${path} ${options.join(' ')}, but ${refused} is not supported: remove it from the first line`
 }
 
 const lineOf = (content: string, at: number) => content.slice(0, at).split('\n').length
 
 /**
- * Why a text can't be run as what it is meant to be: each sentence goes after the name of its field. What passes runs
- * byte for byte as it was given (docs/use/scripts.md).
+ * Why a text cannot run as this type; each sentence follows the name of its field. A text without faults runs byte
+ * for byte as given (docs/use/scripts.md).
  */
 export function scriptFaults(type: ScriptType, content: string): string[] {
   const faults: string[] = []
   const nul = content.indexOf('\0')
-  if (nul >= 0) faults.push(`line ${lineOf(content, nul)} holds a NUL, which no interpreter reads`)
+  if (nul >= 0) faults.push(`line ${lineOf(content, nul)} contains a NUL, which no interpreter accepts`)
   const lone = content.search(/\p{Surrogate}/u)
   if (lone >= 0)
-    faults.push(`line ${lineOf(content, lone)} holds half a surrogate pair, which UTF-8 can't hold`)
+    faults.push(`line ${lineOf(content, lone)} contains an unpaired surrogate, which UTF-8 cannot encode`)
   if (type === 'BASH') {
     if (content.startsWith('\ufeff'))
       faults.push(
-        "begins with a byte order mark, which bash takes for part of the first command: store it without one, as with sed -i '1s/^\\xEF\\xBB\\xBF//' FILE",
+        "begins with a byte order mark, which bash reads as part of the first command: store it without one, as with sed -i '1s/^\\xEF\\xBB\\xBF//' FILE",
       )
     const cr = content.search(/\r(\n|$)/)
     if (cr >= 0)
       faults.push(
-        `line ${lineOf(content, cr)} ends with CR LF as on Windows, and bash takes the CR for part of the command: store it with LF, as with sed -i 's/\\r$//' FILE`,
+        `line ${lineOf(content, cr)} ends with CR LF as on Windows, and bash reads the CR as part of the command: store it with LF, as with sed -i 's/\\r$//' FILE`,
       )
   }
   const shebang = shebangFault(type, content)
@@ -158,7 +158,7 @@ export function scriptFaults(type: ScriptType, content: string): string[] {
   return faults
 }
 
-/** What tells a script without a name from others in a list: its first line that is no comment; null where there is none. */
+/** First line of a script that is not a comment, to identify an unnamed script in a list; null if there is none. */
 export function firstLine(script: string, most = longestFirstLine): string | null {
   for (const line of script.split('\n', 200)) {
     const text = line.replaceAll(/\p{Cc}+/gu, ' ').trim()

@@ -1,30 +1,30 @@
 import type { Operator } from './parse.ts'
 
-/** What a selector can ask of a host. */
+/** Facts of a host that selectors can match. */
 export interface SelectorHost {
   readonly id: number
   readonly hostname: string
   readonly tags: Readonly<Record<string, string>>
   readonly status: string
-  /** Whether it is heard, and its agent lacks the link that it should have. */
+  /** Whether it sends heartbeats but lacks the link that it should have. */
   readonly noLink: boolean
-  /** Whether what is sent to it gets there. */
+  /** Whether scripts reach it. */
   readonly reachable: boolean
   readonly os: string | null
   readonly arch: string | null
 }
 
-/** A cluster's members: ids, or what finds them (a dynamic cluster). */
+/** Members of a cluster: ids, or a selector (a dynamic cluster). */
 export interface SelectorCluster {
   readonly name: string
   readonly hostIds: readonly number[]
   readonly selector: string | null
 }
 
-/** Where selectors look things up. Names come in lower case: they ignore case. */
+/** Lookups for selectors. Names are passed in lower case, because they ignore case. */
 export interface Directory {
   readonly hosts: readonly SelectorHost[]
-  /** Of `hosts`, in their order. */
+  /** Lower-case names of `hosts`, in the same order. */
   lowerCaseNames(): readonly string[]
   host(lowerCaseName: string): SelectorHost | undefined
   hostById(id: number): SelectorHost | undefined
@@ -32,7 +32,7 @@ export interface Directory {
   clusterNames(): Iterable<string>
 }
 
-/** A directory over hosts and clusters as they are now. Each index is built when it is first asked. */
+/** Directory of the current hosts and clusters. Builds each index on first use. */
 export function createDirectory(
   hosts: readonly SelectorHost[],
   clusters: readonly SelectorCluster[],
@@ -65,7 +65,7 @@ export function createDirectory(
   }
 }
 
-/** Key → value → the hosts that carry it, keys and values in lower case. */
+/** Key → value → ids of hosts with that tag; keys and values in lower case. */
 export function indexTags(hosts: readonly SelectorHost[]): Map<string, Map<string, Set<number>>> {
   const index = new Map<string, Map<string, Set<number>>>()
   for (const host of hosts)
@@ -81,7 +81,7 @@ export function indexTags(hosts: readonly SelectorHost[]): Map<string, Map<strin
   return index
 }
 
-/** Changes `left` where it can: the cost is that of `right`. */
+/** Changes `left` in place if it can, so that the cost is that of `right`. */
 export function combine(left: Set<number>, operator: Operator, right: ReadonlySet<number>): Set<number> {
   switch (operator) {
     case ',':

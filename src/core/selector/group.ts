@@ -2,7 +2,10 @@ import { statusWords } from '../hosts/host-status.ts'
 import { unknownName } from '../text/nearest.ts'
 import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 
-/** Meaning of `@…` (contract §8). Words are lower case, for groups ignore case; wildcards are kept, and mean themselves if `exact`. */
+/**
+ * Meaning of `@…` (contract §8). Words are lower case, because groups ignore case; wildcards are kept, and are
+ * literal if `exact`.
+ */
 export type Group =
   | { readonly by: 'everything' | 'reachable' }
   | { readonly by: 'cluster'; readonly name: string; readonly exact?: true }
@@ -10,7 +13,7 @@ export type Group =
   | { readonly by: 'status' | 'os' | 'arch'; readonly value: string }
   | { readonly by: 'id'; readonly id: number }
 
-/** A word of its own (contract §8), so no cluster may have it as a name. */
+/** A reserved word (contract §8): no cluster may have this name. */
 export const reachableWord = 'reachable'
 
 const unknownStatus = (value: string) =>
@@ -20,17 +23,17 @@ const tagKey = /^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/
 const hostId = /^[1-9]\d{0,14}$/
 
 function tagGroup(key: string, value: string, place: Place): Group {
-  if (!tagKey.test(key)) throw syntaxError(`"${key}" is not the key of a tag`, place)
+  if (!tagKey.test(key)) throw syntaxError(`"${key}" is not a tag key`, place)
   return { by: 'tag', key: key.toLowerCase(), value: value.toLowerCase() }
 }
 
-/** `name` is what stands behind the `@`, brackets expanded. */
+/** `name` is the text after the `@`, brackets expanded. */
 export function parseGroup(name: string, place: Place): Group {
   if (name === '*') return { by: 'everything' }
   const colon = name.indexOf(':')
   if (colon < 0) {
     if (name.toLowerCase() === reachableWord) return { by: 'reachable' }
-    if (!clusterName.test(name)) throw syntaxError(`"@${name}" is not the name of a cluster`, place)
+    if (!clusterName.test(name)) throw syntaxError(`"@${name}" is not a cluster name`, place)
     return { by: 'cluster', name: name.toLowerCase() }
   }
   const key = name.slice(0, colon).trim()
@@ -47,7 +50,7 @@ export function parseGroup(name: string, place: Place): Group {
     case 'arch':
       return { by: 'arch', value: value.toLowerCase() }
     case 'id':
-      if (!hostId.test(value)) throw syntaxError(`"${value}" is not the id of a host`, place)
+      if (!hostId.test(value)) throw syntaxError(`"${value}" is not a host id`, place)
       return { by: 'id', id: Number(value) }
     case 'tag': {
       const second = value.indexOf(':')

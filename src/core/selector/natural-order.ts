@@ -3,10 +3,9 @@ const nine = 57
 
 const isDigit = (code: number): boolean => code >= zero && code <= nine
 
-/** ASCII upper case to lower case; host names hold nothing else (contract §1). */
+/** Lower-cases ASCII; host names contain nothing else (contract §1). */
 const lower = (code: number): number => (code >= 65 && code <= 90 ? code + 32 : code)
 
-/** The end of the run of digits that begins at `start`. */
 function runEnd(text: string, start: number): number {
   let end = start
   while (isDigit(text.charCodeAt(end))) end++
@@ -20,8 +19,8 @@ function skipZeros(text: string, start: number, end: number): number {
 }
 
 /**
- * Natural order of names (contract §8): `web2` before `web10`, case ignored. Total: names that differ only in padding
- * or case have a fixed order too. Compares codes in place, so that 10,000 names sort in a few milliseconds.
+ * Natural order of names (contract §8): `web2` before `web10`, ignoring case. Total: names that differ only in
+ * padding or case have a fixed order too. Compares codes in place, so that 10,000 names sort in a few milliseconds.
  */
 export function compareNatural(a: string, b: string): number {
   let i = 0
@@ -56,13 +55,13 @@ export function compareNatural(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** Where the key of a name goes on to what is compared last: below all else in it. */
+/** Separates the main part of a key from the parts compared last; sorts below everything else in it. */
 const mark = '\u0001'
 
-/** One code unit, moved so that none is the mark, and so that UTF-8 keeps the order of UTF-16: the bytes sort as the codes do. */
+/** Shifts a code unit so that none equals `mark`, and so that UTF-8 bytes sort like UTF-16 codes. */
 const letter = (code: number): string => String.fromCodePoint(code < 0xd7fe ? code + 2 : 0x10000 + code)
 
-/** Text whose UTF-8 bytes sort as `compareNatural` does: for engines that sort bytes. */
+/** Text whose UTF-8 bytes sort like `compareNatural`, for engines that sort bytes. */
 export function naturalKey(text: string): string {
   let key = ''
   let paddings = ''
@@ -72,7 +71,7 @@ export function naturalKey(text: string): string {
     if (isDigit(code)) {
       const end = runEnd(text, at)
       const start = skipZeros(text, at, end)
-      // Any digit sorts so among other characters; then more digits are a larger number.
+      // A number sorts as a digit among other characters; among numbers, more digits mean a larger one.
       key += letter(zero) + letter(end - start) + text.slice(start, end)
       paddings += letter(start - at)
       at = end

@@ -1,15 +1,15 @@
 import { type Place, syntaxError } from './syntax.ts'
 
-/** How many names one selector may stand for: ten times the largest fleet we aim at. */
+/** Most names that one selector can expand to: ten times the largest fleet we aim at. */
 const maxNames = 100_000
 
-/** How many characters these names may have in all: 10,000 hosts with the longest names, or all of them with usual ones. */
+/** Most characters of these names in all: 10,000 hosts with the longest names, or all of them with usual ones. */
 const maxCharacters = 5_000_000
 
-/** How many indexes its brackets may list: a thousand times the same range takes a thousand times as long. */
+/** Most indexes that its brackets list, because repeating a range a thousand times takes a thousand times as long. */
 const maxIndexes = 10 * maxNames
 
-/** What the selectors of one request may still expand to. */
+/** Remaining budget of the selectors of one request. */
 export interface Room {
   names: number
   characters: number
@@ -18,7 +18,7 @@ export interface Room {
 
 export const createRoom = (): Room => ({ names: maxNames, characters: maxCharacters, indexes: maxIndexes })
 
-/** Past this a number is no index any more: sums of it would lose digits. */
+/** Longer numbers are not indexes, because sums of them would lose digits. */
 export const maxIndexDigits = 15
 
 const isPadded = (digits: string): boolean => digits.length > 1 && digits.startsWith('0')
@@ -27,7 +27,7 @@ interface Range {
   readonly first: number
   readonly last: number
   readonly step: number
-  /** Length to pad to with zeros, 0 for none. */
+  /** Zero-padded length, 0 for none. */
   readonly width: number
 }
 
@@ -44,19 +44,22 @@ function parseRange(text: string, adjoins: boolean, place: Place): Range {
     throw syntaxError(`numbers in "${text}" have more than ${maxIndexDigits} digits`, place)
   if ((isPadded(from) || isPadded(to)) && from.length !== to.length)
     throw syntaxError(
-      `padding of unlike length in "${text}": write both ends with as many digits, like 01-10`,
+      `different padding in "${text}": write both ends with the same number of digits, like 01-10`,
       place,
     )
-  // ClusterShell 1.9 reads 1[9-10] as 19 to 110. Nobody means that, so it is refused rather than guessed at.
+  // ClusterShell 1.9 reads 1[9-10] as 19 to 110. No one means that, so it is refused rather than guessed at.
   if (adjoins && from.length !== to.length)
-    throw syntaxError(`"${text}" touches digits outside its bracket: its ends need as many digits`, place)
+    throw syntaxError(
+      `"${text}" touches digits outside its bracket: its ends need the same number of digits`,
+      place,
+    )
   const range = { first: Number(from), last: Number(to), step: Number(step) }
   if (range.first > range.last) throw syntaxError(`the range "${text}" runs backwards`, place)
   if (range.step < 1) throw syntaxError(`the step of "${text}" is 0`, place)
   return { ...range, width: isPadded(from) ? from.length : 0 }
 }
 
-/** Every index that a bracket's content like `01-10,15` stands for, padding kept, none twice. */
+/** Expands a bracket's content like `01-10,15` to its indexes, with padding, without duplicates. */
 function expandBracket(content: string, adjoins: boolean, room: Room, place: Place): string[] {
   const indexes = new Set<string>()
   let written = 0
@@ -64,7 +67,7 @@ function expandBracket(content: string, adjoins: boolean, room: Room, place: Pla
   for (const text of content.split(',')) {
     const range = parseRange(text.trim(), adjoins, { ...place, at })
     const count = Math.floor((range.last - range.first) / range.step) + 1
-    // The indexes that are written: those that differ may be fewer.
+    // Counts indexes as written; distinct ones may be fewer.
     written += count
     room.indexes -= count
     if (written > maxNames || room.indexes < 0) throw tooMany(place)
@@ -82,13 +85,13 @@ function tooMany(place: Place): Error {
 const longest = (texts: readonly string[]): number =>
   texts.reduce((length, text) => Math.max(length, text.length), 0)
 
-/** A part that stands for several texts: what is written before a bracket, and the indexes in it. */
+/** A part with several values: the text before a bracket, and the indexes in it. */
 interface Choice {
   readonly before: string
   readonly indexes: readonly string[]
 }
 
-/** Where the names would find no room, throws before a single one is built. */
+/** Throws if the names exceed the budget, before any of them is built. */
 function checkRoom(choices: readonly Choice[], last: string, room: Room, place: Place): void {
   let count = 1
   let length = last.length
@@ -105,12 +108,12 @@ function checkRoom(choices: readonly Choice[], last: string, room: Room, place: 
 }
 
 /**
- * Every name that `rack[1-2]n[01-10]` stands for; text without a bracket stands for itself. Takes what it needs from
- * `room`. The text has balanced brackets: the caller has split it so.
+ * Expands `rack[1-2]n[01-10]` to every name; text without a bracket stands for itself. Charges `room`. Brackets must
+ * be balanced, as the caller ensures.
  */
 export function expandPattern(text: string, room: Room, place: Place): string[] {
   const choices: Choice[] = []
-  // Goes on over brackets with one index: `a[1-90000]b[1]b[1]…` would else walk over all names at every bracket.
+  // Spans brackets with one index: `a[1-90000]b[1]b[1]…` would otherwise walk over all names at every bracket.
   let literal = ''
   let position = 0
   while (position < text.length) {

@@ -3,17 +3,19 @@ import { compareNatural } from './natural-order.ts'
 import { maxIndexDigits } from './nodeset-pattern.ts'
 import { parseSelector } from './parse.ts'
 
-/** One product of index sets: `[['1','2'],['01']]` of `rack%sn%s` is rack1n01 and rack2n01. Sets are sorted. */
+/** A product of index sets: `[['1','2'],['01']]` of `rack%sn%s` is rack1n01 and rack2n01. Sets are sorted. */
 type Block = readonly (readonly string[])[]
 
-/** As ClusterShell sorts indexes: shorter first, so that padded and bare ones stay apart. */
+/** ClusterShell's order of indexes: shorter first, so that padded and unpadded ones stay apart. */
 function compareIndexes(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   if (a === b) return 0
   return a < b ? -1 : 1
 }
 
-/** `08,09,10` → `08-10`: padded indexes run on in their own length only, bare ones never into padded ones. */
+/**
+ * `08,09,10` → `08-10`: padded indexes form runs of equal length only, unpadded ones never continue into padded ones.
+ */
 function foldIndexes(indexes: readonly string[]): string {
   const runs: string[] = []
   let first = indexes[0] ?? ''
@@ -32,7 +34,7 @@ function foldIndexes(indexes: readonly string[]): string {
   return runs.join(',')
 }
 
-/** Joins the blocks that differ in this axis only. */
+/** Merges the blocks that differ in this axis only. */
 function mergeAxis(blocks: readonly Block[], axis: number): Block[] {
   const groups = new Map<string, { block: Block; indexes: string[] }>()
   for (const block of blocks) {
@@ -46,7 +48,7 @@ function mergeAxis(blocks: readonly Block[], axis: number): Block[] {
 
 const sizeOf = (block: Block): number => block.reduce((product, set) => product * set.length, 1)
 
-/** As ClusterShell sorts blocks: the largest first, then by axis the longest set, the lowest ends. */
+/** ClusterShell's order of blocks: the largest first, then by axis the longest set, then the lowest ends. */
 function compareBlocks(a: Block, b: Block): number {
   const size = sizeOf(b) - sizeOf(a)
   if (size !== 0) return size
@@ -64,8 +66,8 @@ function compareBlocks(a: Block, b: Block): number {
 }
 
 /**
- * Few blocks that hold exactly these index vectors. Merges axis by axis, starting at each in turn, and keeps the best:
- * linear in the names, where ClusterShell compares every pair.
+ * Few blocks that cover exactly these index vectors. Merges axis by axis, starting at each in turn, and keeps the
+ * best: linear in the names, whereas ClusterShell compares every pair.
  */
 function foldVectors(vectors: readonly (readonly string[])[]): Block[] {
   const dimensions = vectors[0]?.length ?? 0
@@ -97,12 +99,15 @@ function cut(name: string): { literals: string[]; indexes: string[] } {
   return { literals, indexes }
 }
 
-/** Names as one node set, as `nodeset -f`: `web1,web2,db1` → `db1,web[1-2]`. The empty list is the empty text. */
+/**
+ * Folds names to a node set, like `nodeset -f`: `web1,web2,db1` → `db1,web[1-2]`. The empty list gives the empty
+ * text.
+ */
 export function foldNodeset(names: Iterable<string>): string {
   const patterns = new Map<string, { literals: string[]; vectors: string[][] }>()
   for (const name of new Set(names)) {
     const { literals, indexes } = cut(name)
-    // The reference sorts by this text, `%` for an index.
+    // ClusterShell sorts by this text, with `%s` for an index.
     const key = literals.join('%s')
     const pattern = patterns.get(key)
     if (pattern) pattern.vectors.push(indexes)
@@ -118,8 +123,8 @@ export function foldNodeset(names: Iterable<string>): string {
 }
 
 /**
- * The names that a node set stands for, operators worked out, in natural order, none twice (case is ignored). Throws
- * `invalid` for what can't be read, and for groups and wildcards, which need a server to say what they match.
+ * Evaluates a node set to names in natural order, without duplicates (ignoring case). Throws `invalid` for a syntax
+ * error, and for groups and wildcards, which only a server can resolve.
  */
 export function expandNodeset(text: string, field = 'selector'): string[] {
   let names = new Map<string, string>()

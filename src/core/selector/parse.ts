@@ -7,8 +7,8 @@ import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 export type Operator = ',' | '!' | '&' | '^'
 
 /**
- * One operand with its node sets expanded, and the operator before it (`,` for the first). `field`: where it came from in a request, if
- * that is not where its selector did.
+ * An operand with its node sets expanded, and the operator before it (`,` for the first). `field`: its field in a
+ * request, if that differs from the field of its selector.
  */
 export type Term = { readonly operator: Operator; readonly field?: string } & (
   | { readonly kind: 'names'; readonly names: readonly string[] }
@@ -33,13 +33,13 @@ const isOperator = (sign: string): sign is Operator =>
 
 function operand(operator: Operator, raw: string, { field, text: whole, at }: Place): Operand {
   const text = raw.trim()
-  // Spreads would take most of the time of a selector with 100,000 operands.
+  // Avoids spreads, which would take most of the time of a selector with 100,000 operands.
   const place = { field, text: whole, at: at + raw.length - raw.trimStart().length }
-  if (text === '') throw syntaxError('a name or group is missing beside an operator', place)
+  if (text === '') throw syntaxError('a name or group is missing next to an operator', place)
   return { operator, text, place }
 }
 
-/** Cuts at the operators outside brackets. */
+/** Splits at the operators outside brackets. */
 function split(text: string, field: string): Operand[] {
   const operands: Operand[] = []
   let start = 0
@@ -75,7 +75,7 @@ const hostnameMask = /^[A-Za-z0-9._*?-]+$/
 
 function parseOperand({ operator, text, place }: Operand, room: Room): Term {
   if (text.startsWith('@')) {
-    if (text === '@') throw syntaxError('the name of a group is missing behind "@"', place)
+    if (text === '@') throw syntaxError('the name of a group is missing after "@"', place)
     const names = expandPattern(text.slice(1), room, { ...place, at: place.at + 1 })
     return { operator, kind: 'groups', groups: names.map((name) => parseGroup(name.trim(), place)) }
   }
@@ -87,9 +87,8 @@ function parseOperand({ operator, text, place }: Operand, room: Room): Term {
 }
 
 /**
- * Reads a selector (contract §8); what it names need not exist. `field` is where it came from in a request, `room` what all selectors
- * of that request may stand for.
- * Throws `invalid` with one fault that says what is wrong and at which character.
+ * Parses a selector (contract §8); its names need not exist. `field` is its field in a request, `room` the budget of
+ * all selectors of that request. Throws `invalid` with one fault that gives the problem and the character.
  */
 export function parseSelector(text: string, field = 'selector', room = createRoom()): Selector {
   if (text.trim() === '') throw invalid([{ field, message: 'must not be blank' }])

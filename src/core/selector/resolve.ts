@@ -7,57 +7,57 @@ import { parseSelector, type Selector, type Term } from './parse.ts'
 import { hasWildcard, matchesWildcard } from './syntax.ts'
 
 /**
- * What has to exist. `all`: every exact name and group (contract §8). `names`: hosts and clusters, while a tag, os or
- * arch may be carried by no host yet: the selector of a dynamic cluster. `none`: nothing, for showing a dynamic
- * cluster whose hosts have since gone.
+ * Which names must exist. `all`: every exact name and group (contract §8). `names`: hosts and clusters, while a tag,
+ * os or arch may have no hosts yet: for the selector of a dynamic cluster. `none`: nothing, to show a dynamic cluster
+ * whose hosts are gone.
  */
 export type Strictness = 'all' | 'names' | 'none'
 
 interface ResolveOptions {
-  /** Where the selector came from in a request; default `selector`. */
+  /** Field of the selector in a request; default `selector`. */
   readonly field?: string
   /** Default `all`. */
   readonly strictness?: Strictness
 }
 
-/** How many unknown names one answer lists, each with its nearest: looking that up reads every name. */
+/** Most unknown names that one answer lists, each with its nearest: that lookup reads every name. */
 const maxFaults = 10
 
-/** How deep dynamic clusters may name one another. */
+/** Deepest nesting of dynamic clusters. */
 const maxDepth = 16
 
-/** How many hosts one selector may look at, over all its groups and wildcards: some tenths of a second. */
+/** Most hosts that one selector examines, over all its groups and wildcards: some tenths of a second. */
 const maxSteps = 2_000_000
 
-/** How many characters its wildcards may compare: some tenths of a second too. */
+/** Most characters that its wildcards compare: some tenths of a second too. */
 const maxComparisons = 20_000_000
 
-/** How many hosts are looked at before others get their turn: some milliseconds. */
+/** Hosts examined before other work gets its turn: some milliseconds. */
 export const stepsPerSlice = 20_000
 
-/** A look at a host takes about as long as the comparison of so many characters. */
+/** Examining a host takes about as long as comparing this many characters. */
 const charactersPerStep = 20
 
-/** Work that is done in slices: it gives way between two, telling how many hosts it has looked at in the last. */
+/** Work in slices: yields between two of them, with the number of hosts examined in the last. */
 export type Sliced<T> = Generator<number, T>
 
 type Attribute = 'status' | 'os' | 'arch'
 
-/** What one resolution has looked up; nothing outlives the call. */
+/** State of one resolution; nothing outlives the call. */
 class Resolution {
   readonly #directory: Directory
-  /** Of the term that is looked up. */
+  /** Request field of the current term. */
   #field: string
   readonly #strictness: Strictness
   readonly #faults: FieldFault[] = []
   #unlisted = 0
   #steps = 0
   #comparisons = 0
-  /** Looked at in this slice; a comparison is a part of a look. */
+  /** Hosts examined in this slice; a comparison counts as a fraction. */
   #slice = 0
   #everything: ReadonlySet<number> | undefined
   readonly #clusters = new Map<string, ReadonlySet<number>>()
-  /** The dynamic clusters being resolved, outermost first. */
+  /** Dynamic clusters being resolved, outermost first. */
   readonly #path: string[] = []
   #tags: Map<string, Map<string, Set<number>>> | undefined
 
@@ -93,7 +93,7 @@ class Resolution {
     return result
   }
 
-  /** Ends the slice where it is full. */
+  /** Yields if the slice is full. */
   *#giveWay(): Sliced<void> {
     if (this.#slice < stepsPerSlice) return
     const stepped = this.#slice
@@ -127,24 +127,24 @@ class Resolution {
     return ids
   }
 
-  /** The whole fleet, made once however many terms name it. */
+  /** The whole fleet, built once for all terms. */
   #all(): ReadonlySet<number> {
     this.#step(this.#directory.hosts.length)
     this.#everything ??= new Set(this.#directory.hosts.map((host) => host.id))
     return this.#everything
   }
 
-  /** Keeps a long selector over a large fleet from stopping the server. */
+  /** Bounds a long selector over a large fleet, which would block the server. */
   #step(hosts: number): void {
     this.#steps += hosts
     this.#slice += hosts
     if (this.#steps > maxSteps) {
-      const message = `it looks at more than ${maxSteps.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
+      const message = `it examines more than ${maxSteps.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
       throw invalid([{ field: this.#field, message }])
     }
   }
 
-  /** Many masks over long names: few hosts, and yet a long time. */
+  /** Bounds many masks over long names: few hosts, but a long time. */
   readonly #compare = (characters: number): void => {
     this.#comparisons += characters
     this.#slice += characters / charactersPerStep
@@ -199,11 +199,11 @@ class Resolution {
   #reachable(): Iterable<number> {
     const { hosts } = this.#directory
     this.#step(hosts.length)
-    // Of a server from before the word was reserved: its members are not those that it would now run on.
+    // A cluster from before the word was reserved: its members are not the hosts that `@reachable` selects now.
     if (this.#directory.cluster(reachableWord))
       return this.#missing(
         'names',
-        () => '@reachable is a word of its own now: rename the cluster of that name',
+        () => '@reachable is a reserved word now: rename the cluster with that name',
       )
     return hosts.filter((host) => host.reachable).map(({ id }) => id)
   }
@@ -218,7 +218,7 @@ class Resolution {
         ids.push(host.id)
       if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
     }
-    // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
+    // A status exists even if no host has it; an os or arch exists only if a host reports it.
     if (ids.length > 0 || wild || by === 'status') return ids
     return this.#missing('all', () => {
       const known = this.#directory.hosts.flatMap((host) => (host[by] === null ? [] : [`@${by}:${host[by]}`]))
@@ -281,7 +281,7 @@ class Resolution {
       const path = [...this.#path, cluster.name].join(' → ')
       const message = loop
         ? `cluster ${cluster.name} contains itself: ${path}`
-        : `clusters name one another more than ${maxDepth} deep: ${path}`
+        : `clusters are nested more than ${maxDepth} deep: ${path}`
       throw invalid([{ field: this.#field, message }])
     }
     this.#path.push(cluster.name)
@@ -290,7 +290,7 @@ class Resolution {
     return members
   }
 
-  /** Notes what does not exist, where that is a fault; stands for no host. */
+  /** Records a missing name if that is a fault; returns no hosts. */
   #missing(least: 'all' | 'names', message: () => string): number[] {
     const inCluster = this.#path.at(-1)
     const strictness = this.#strictness === 'all' && inCluster !== undefined ? 'names' : this.#strictness
@@ -301,16 +301,16 @@ class Resolution {
     }
     const within = inCluster === undefined ? '' : ` (in the selector of cluster ${inCluster})`
     this.#faults.push({ field: this.#field, message: message() + within })
-    // It has read every name.
+    // Finding the nearest name read every name.
     this.#slice += stepsPerSlice
     return []
   }
 }
 
 /**
- * The hosts that a selector names, in natural order of their names (contract §8), looked up in slices of `stepsPerSlice`
- * hosts, or of the whole fleet where that is larger. Throws `invalid` with a fault for every exact name and group that
- * does not exist, each with the nearest name. Wildcards may match nothing.
+ * Resolves a selector to hosts in natural order of their names (contract §8), in slices of `stepsPerSlice` hosts, or
+ * of the whole fleet if that is larger. Throws `invalid` with a fault for every exact name and group that does not
+ * exist, each with the nearest name. Wildcards may match nothing.
  */
 export function* resolveInSlices(
   selector: Selector,

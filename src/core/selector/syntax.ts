@@ -1,19 +1,18 @@
 import { invalid, type RsmError } from '../errors.ts'
 import { shortened } from '../text/pieces.ts'
 
-/** Characters of a selector that a message repeats. */
+/** Characters of a selector that a message quotes. */
 const longestShown = 100
 
-/** Where a piece of a selector stands, and under which field of a request it came. */
+/** Position in a selector, and the field of the request that holds it. */
 export interface Place {
   readonly field: string
   /** The whole selector. */
   readonly text: string
-  /** From 0; people are told from 1. */
+  /** From 0; messages count from 1. */
   readonly at: number
 }
 
-/** A selector that can't be read: says what and where. */
 export function syntaxError(message: string, place: Place): RsmError {
   return invalid([
     {
@@ -31,9 +30,9 @@ export function hasWildcard(text: string): boolean {
 }
 
 /**
- * Whether `text` matches `mask`, where `*` stands for any text and `?` for one character. Never worse than
- * mask × text: a regular expression with many stars would let one selector stop the server. `spend` hears of the
- * characters compared, for many such masks over many texts would stop it too.
+ * Whether `text` matches `mask`, where `*` stands for any text and `?` for one character. Never worse than mask ×
+ * text: a regular expression with many stars would let one selector block the server. `spend` gets the characters
+ * compared, because many masks over many texts would block it too.
  */
 export function matchesWildcard(mask: string, text: string, spend: (characters: number) => void): boolean {
   let steps = 0

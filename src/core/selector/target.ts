@@ -3,7 +3,10 @@ import type { Group } from './group.ts'
 import { createRoom } from './nodeset-pattern.ts'
 import { type Operator, parseSelector, type Selector, type Term } from './parse.ts'
 
-/** Hosts as a target names them (contract §4): each of `hosts` and `exclude` is a selector, each of `tags` `KEY=VALUE` or `key:value`. */
+/**
+ * Hosts of a target (contract §4): each of `hosts` and `exclude` is a selector, each of `tags` `KEY=VALUE` or
+ * `key:value`.
+ */
 export interface NamedHosts {
   readonly hosts?: readonly string[]
   readonly clusters?: readonly string[]
@@ -27,13 +30,13 @@ function ofTag(text: string, field: string): Term {
 }
 
 /**
- * Reads a target as one selector: the union of hosts and clusters, or every host, narrowed by each tag, less what is excluded. Each term
- * has the field that it came from, below `field`. Throws `invalid` as `parseSelector`.
+ * Parses a target into one selector: the union of hosts and clusters, or every host, narrowed by each tag, minus
+ * exclusions. Each term has the field that it comes from, below `field`. Throws `invalid` like `parseSelector`.
  */
 export function parseTarget(target: NamedHosts, field: string): Selector {
   const { hosts = [], clusters = [], tags = [], exclude = [], all = false } = target
   if (all && hosts.length + clusters.length > 0)
-    throw invalid([{ field: `${field}.all`, message: 'is every host: leave out hosts and clusters' }])
+    throw invalid([{ field: `${field}.all`, message: 'selects every host: leave out hosts and clusters' }])
   if ([...hosts, ...exclude].reduce((length, text) => length + text.length, 0) > maxText)
     throw invalid([
       { field, message: `its selectors have more than ${maxText.toLocaleString('en-US')} characters` },

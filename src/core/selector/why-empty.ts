@@ -4,10 +4,10 @@ import type { Group } from './group.ts'
 import type { Selector, Term } from './parse.ts'
 import { resolveInSlices, type Sliced } from './resolve.ts'
 
-/** Each step is a resolution of its own: of a longer selector it is not worth its cost. */
+/** Each step is a full resolution, too expensive for a longer selector. */
 const mostTerms = 16
 const mostWords = 3
-/** Characters of a selector that the answer repeats. */
+/** Characters of a selector that the answer quotes. */
 const longestShown = 100
 
 const countTerms = (terms: readonly Term[]): number =>
@@ -45,14 +45,14 @@ function textOf(term: Term): string {
 
 function emptiness(term: Term, directory: Directory): string {
   if (term.kind === 'selector') return `no host is in ${textOf(term)}`
-  if (term.kind !== 'groups') return `nothing is like ${textOf(term)}`
+  if (term.kind !== 'groups') return `nothing matches ${textOf(term)}`
   const [group] = term.groups
   if (group?.by === 'everything') return 'there are no hosts yet'
   if (term.groups.length > 1 || group?.by !== 'cluster') return `no host is in ${textOf(term)}`
   return `cluster ${directory.cluster(group.name)?.name ?? group.name} has no hosts`
 }
 
-/** Why a selector of which everything exists names no host, as words that go after that; null where it is not known. */
+/** Why a selector matches no host although all its names exist, phrased to follow that; null if unknown. */
 export function* whyEmpty({ text, terms }: Selector, directory: Directory): Sliced<string | null> {
   if (countTerms(terms) > mostTerms) return null
   const counts: number[] = []
@@ -65,7 +65,7 @@ export function* whyEmpty({ text, terms }: Selector, directory: Directory): Slic
   if (last < 0) return added.map((term) => emptiness(term, directory)).join('; ')
   const emptied = terms[last + 1]
   const hosts = `${counts[last]} ${counts[last] === 1 ? 'host' : 'hosts'}`
-  if (emptied?.operator === '!') return `without ${textOf(emptied)} none is left of ${hosts}`
+  if (emptied?.operator === '!') return `excluding ${textOf(emptied)} leaves none of ${hosts}`
   if (emptied?.operator === '&') return `none of ${hosts} is in ${textOf(emptied)}`
   return null
 }

@@ -1,15 +1,15 @@
-/** What one execution goes through on its host: its script, then what checks it, then what undoes it (contract §15). */
+/** Phases of an execution on its host: its script, its verification, its rollback (contract §15). */
 export const phases = ['SCRIPT', 'VERIFY', 'ROLLBACK'] as const
 export type Phase = (typeof phases)[number]
 export const isLaterPhase = (phase: Phase, than: Phase = 'SCRIPT'): boolean =>
   phases.indexOf(phase) > phases.indexOf(than)
-/** Phases that an execution has only where its task asks for them. */
+/** Phases that an execution has only if its task requests them. */
 export type GatePhase = Exclude<Phase, 'SCRIPT'>
 
 export const gateStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED'] as const
 export type GateStatus = (typeof gateStatuses)[number]
 
-/** How the last attempt ended, and how many there were; `exitCode` is null where it is not known. */
+/** End of the last attempt, and the number of attempts; `exitCode` is null if unknown. */
 export interface VerifyResult {
   status: GateStatus
   exitCode: number | null
@@ -18,7 +18,7 @@ export interface VerifyResult {
 
 export type RollbackResult = Omit<VerifyResult, 'attempts'>
 
-/** How often and for how long the scripts of gates run; times in seconds, a timeout of 0 is none. */
+/** Retries and timeouts of gates; times in seconds, timeout 0 = no limit. */
 export interface GateTimes {
   readonly verify?:
     | { readonly retries: number; readonly intervalSeconds: number; readonly timeout: number }
@@ -30,7 +30,7 @@ export interface GateTimes {
 export const mostRetries = 1000
 export const longestInterval = 3600
 export const defaultInterval = 5
-/** Bytes of output that each start of a gate may leave, however much the script has left of `maxOutputBytes`. */
+/** Bytes of output that each start of a gate may produce, even if the script has used up `maxOutputBytes`. */
 export const gateOutputBytes = 4096
 
 /** One start of a script of an execution; attempts count from 1. */
@@ -41,7 +41,7 @@ export interface Step {
 
 export const firstStep: Step = { phase: 'SCRIPT', attempt: 1 }
 
-/** How a step ended; `exitCode` is null where it is not known, `error` says what the exit code does not. */
+/** End of a step; `exitCode` is null if unknown, `error` adds what the exit code does not show. */
 export interface StepEnd extends Step {
   readonly status: GateStatus | 'LOST'
   readonly exitCode: number | null
@@ -49,7 +49,7 @@ export interface StepEnd extends Step {
   readonly error: string | null
 }
 
-/** What follows on the steps that have ended, and after how many seconds; null: nothing does. */
+/** Next step after those that ended, and the seconds to wait before it; null: none. */
 export function nextStep(
   { verify, rollback }: GateTimes,
   ends: readonly StepEnd[],
@@ -67,7 +67,7 @@ export function nextStep(
   return rollback ? { phase: 'ROLLBACK', attempt: 1, wait: 0 } : null
 }
 
-/** What the steps of an execution amount to. */
+/** End of an execution, combined from those of its steps. */
 export interface GatedEnd extends Pick<StepEnd, 'status' | 'exitCode' | 'signal' | 'error'> {
   readonly verify: VerifyResult | null
   readonly rollback: RollbackResult | null
@@ -75,16 +75,16 @@ export interface GatedEnd extends Pick<StepEnd, 'status' | 'exitCode' | 'signal'
 
 function reasonOf({ status, exitCode, signal, error }: StepEnd): string {
   if (status === 'TIMEOUT') return error === null ? 'timed out' : `timed out; ${error}`
-  // How a step that failed by itself ended comes first, as what it left running is told beside.
+  // The exit code or signal comes first; `error` then mentions processes left running.
   if (status !== 'FAILED' || exitCode === null) return error ?? status
   const end = signal === null ? `exit code ${exitCode}` : `killed by ${signal}`
   return error === null ? end : `${end}; ${error}`
 }
 
-/** A step whose end is not known counts as failed (contract §15). */
+/** A step whose end is unknown counts as failed (contract §15). */
 const gateStatus = ({ status }: StepEnd): GateStatus => (status === 'LOST' ? 'FAILED' : status)
 
-/** What is left of the script's own end once it has been verified. */
+/** The script's own end, adjusted by its verification. */
 function verified(
   gates: GateTimes,
   script: StepEnd,
@@ -111,7 +111,7 @@ function verified(
   }
 }
 
-/** The end of an execution by those of its steps, of which there is one at least and after which none follows. */
+/** Combines the ends of an execution's steps: at least one, and none may follow. */
 export function endOf(gates: GateTimes, ends: readonly [StepEnd, ...StepEnd[]]): GatedEnd {
   const [script, ...rest] = ends
   const attempts = rest.filter(({ phase }) => phase === 'VERIFY')
@@ -124,7 +124,7 @@ export function endOf(gates: GateTimes, ends: readonly [StepEnd, ...StepEnd[]]):
   return { ...end, rollback, error: end.error === null ? failed : `${end.error}; ${failed}` }
 }
 
-/** Seconds that an execution may take with all that follows on its script; 0: there is no end to it. */
+/** Most seconds that an execution can take with its gates; 0: unlimited. */
 export function longestRun(timeout: number, { verify, rollback }: GateTimes = {}): number {
   const times = [timeout]
   if (verify) for (let start = 0; start <= verify.retries; start++) times.push(verify.timeout)
@@ -133,14 +133,14 @@ export function longestRun(timeout: number, { verify, rollback }: GateTimes = {}
   return times.reduce((sum, time) => sum + time, (verify?.retries ?? 0) * (verify?.intervalSeconds ?? 0))
 }
 
-/** The phases that an execution may go through. */
+/** Phases that an execution can have. */
 export const phasesOf = ({ verify, rollback }: GateTimes = {}): readonly Phase[] => [
   'SCRIPT',
   ...(verify ? (['VERIFY'] as const) : []),
   ...(rollback ? (['ROLLBACK'] as const) : []),
 ]
 
-/** Bytes of output that an execution may leave with all of its starts, where `maxOutputBytes` is that of its script. */
+/** Most bytes of output of an execution over all its starts, if `maxOutputBytes` is that of its script. */
 export function outputBound(maxOutputBytes: number, { verify, rollback }: GateTimes = {}): number {
   const starts = (verify ? verify.retries + 1 : 0) + (rollback ? 1 : 0)
   return maxOutputBytes + starts * Math.min(gateOutputBytes, maxOutputBytes)

@@ -1,4 +1,4 @@
-/** Folds positive ids to text like `1-300,305`: a few bytes for most fleets, however many hosts there are. */
+/** Folds positive ids to text like `1-300,305`: a few bytes for most fleets, however large. */
 export function foldIds(ids: readonly number[]): string {
   const sorted = [...new Set(ids)].sort((a, b) => a - b)
   const runs: { first: number; last: number }[] = []
@@ -10,7 +10,7 @@ export function foldIds(ids: readonly number[]): string {
   return runs.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(',')
 }
 
-/** The ids of a folded set, ascending. */
+/** Ids of a folded set, ascending. */
 export function unfoldIds(folded: string): number[] {
   if (folded === '') return []
   return folded.split(',').flatMap((run) => {
@@ -19,7 +19,6 @@ export function unfoldIds(folded: string): number[] {
   })
 }
 
-/** Whether a folded set has this id. */
 export function hasId(folded: string, id: number): boolean {
   for (const run of folded.split(',')) {
     const dash = run.indexOf('-')

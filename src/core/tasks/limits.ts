@@ -1,13 +1,13 @@
-/** What can be limited, as the API and an agent's HELLO name it. */
+/** Limits, as named by the API and an agent's HELLO. */
 export const limitNames = ['memoryMB', 'processes', 'cpuPercent'] as const
 export type LimitName = (typeof limitNames)[number]
 /**
- * What one execution may take on its host. Where the host can't enforce one that is asked for, nothing runs there (exit
- * 126). `memoryMB` in MiB, swap included; `cpuPercent` of one core: 200 is two of them.
+ * Limits of one execution on its host. If the host cannot enforce a requested one, nothing runs there (exit 126).
+ * `memoryMB` in MiB, swap included; `cpuPercent` of one core: 200 is two of them.
  */
 export type Limits = { [Name in LimitName]?: number }
 
-/** As people write them: `--limit memory=512M`. */
+/** As in `--limit memory=512M`. */
 export const limitWords: Record<LimitName, string> = {
   memoryMB: 'memory',
   processes: 'processes',
@@ -16,7 +16,6 @@ export const limitWords: Record<LimitName, string> = {
 
 const units: Record<LimitName, string> = { memoryMB: ' MB', processes: '', cpuPercent: ' %' }
 
-/** One limit with its unit, such as `64 MB`. */
 export function limitSize(name: LimitName, size: number): string {
   return `${size}${units[name]}`
 }
@@ -31,7 +30,7 @@ export function showLimits(limits: Limits): string {
     .join(', ')
 }
 
-/** Of a task's limits and those that a host sets for all of them: the lower of both wins. */
+/** The lower of a task's limits and those that the host sets for all tasks. */
 export function lowerLimits(one: Limits, other: Limits): Limits {
   const lower: Limits = {}
   for (const name of limitNames) {
@@ -41,7 +40,7 @@ export function lowerLimits(one: Limits, other: Limits): Limits {
   return lower
 }
 
-/** The limits among those asked for that are not in the list of those that can be enforced. */
+/** Requested limits that cannot be enforced. */
 export function notEnforced(limits: Limits, enforced: readonly string[]): LimitName[] {
   return limitNames.filter((name) => limits[name] !== undefined && !enforced.includes(name))
 }

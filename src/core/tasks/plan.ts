@@ -8,16 +8,16 @@ import {
   type Strategy,
 } from './task.ts'
 
-/** Seconds that a copy or a fetch may take on a host where nothing else is asked for: a large file over a slow line. */
+/** Default timeout in seconds of a copy or a fetch on a host: a large file over a slow line. */
 export const copyTimeout = 3600
 
-/** Seconds that an upgrade may take, for a download and until terminals are closed, where nothing else is asked for. */
+/** Default timeout in seconds of an upgrade: a download, and a wait until terminals are closed. */
 export const upgradeTimeout = 1800
 
-/** Seconds of run time on a host where neither the call nor the script says any (contract §4). */
+/** Default timeout in seconds on a host, if neither the call nor the script sets one (contract §4). */
 export const defaultTimeout = 300
 
-/** How a task goes over its hosts (contract §4). A task's record has all of these fields. */
+/** How a task proceeds over its hosts (contract §4). A task's record has all of these fields. */
 export interface PlanOptions {
   readonly strategy: Strategy
   /** ROLLING only; null is a quarter of the hosts. */
@@ -29,14 +29,14 @@ export interface PlanOptions {
   readonly pauseSeconds: number
 }
 
-/** A count, or a percentage like `25%` of all hosts; exact, for both factors are whole numbers. */
+/** A count, or a percentage like `25%` of all hosts; exact, because both factors are whole numbers. */
 function portion(size: number | string, hostCount: number, round: (share: number) => number): number {
   return typeof size === 'number' ? size : round((hostCount * Number.parseInt(size, 10)) / 100)
 }
 
 /**
- * Sizes of the batches, in order; they add up to `hostCount`. PARALLEL is one batch, SEQUENTIAL batches of one, ROLLING
- * as `batchSize` says: percentages are rounded up and at least 1, the last entry of a list repeats.
+ * Sizes of the batches, in order; they add up to `hostCount`. PARALLEL is one batch, SEQUENTIAL has batches of one,
+ * ROLLING follows `batchSize`: percentages are rounded up and at least 1, the last entry of a list repeats.
  */
 export function planBatches(hostCount: number, options: PlanOptions): number[] {
   if (options.strategy === 'PARALLEL') return hostCount === 0 ? [] : [hostCount]
@@ -57,26 +57,26 @@ export function planBatches(hostCount: number, options: PlanOptions): number[] {
   return batches
 }
 
-/** The number of failures that a task bears: one more stops it. Percentages are rounded down. */
+/** Failures that a task tolerates: one more stops it. Percentages are rounded down. */
 export function failureLimit(hostCount: number, options: PlanOptions): number {
   if (options.maxFailures !== null) return portion(options.maxFailures, hostCount, Math.floor)
   return options.strategy === 'PARALLEL' ? Number.POSITIVE_INFINITY : 0
 }
 
-/** Where a host stands, to build a plan anew: `hadTurn` includes those that wait to be reachable. */
+/** State of a host, to rebuild a plan: `hadTurn` includes hosts that wait to become reachable. */
 export interface Standing {
   readonly status: ResultStatus
   readonly hadTurn: boolean
 }
 
 export interface Decision {
-  /** Positions whose turn comes now, ascending. */
+  /** Positions to start now, ascending. */
   readonly start: readonly number[]
-  /** Positions that become SKIPPED, ascending. */
+  /** Positions to mark SKIPPED, ascending. */
   readonly skip: readonly number[]
-  /** The pause between batches ends then (ms): keep it with the task, and ask again then. Null: no pause. */
+  /** End of the pause between batches (ms): store it with the task, and decide again then. Null: no pause. */
   readonly pauseUntil: number | null
-  /** Every host has its final status; `skip` counted in. */
+  /** Every host has its final status, including those in `skip`. */
   readonly done: boolean
 }
 
@@ -85,9 +85,9 @@ const inFlight = 1
 const ended = 2
 
 /**
- * Which hosts of a running task start when. Positions are those of the plan's order. Tell it every end by `settled`,
- * then act on `decide`, which takes its own decision as carried out; where that fails, build the plan anew from what is
- * on disk. It decides the same then. A task of n hosts costs O(n) over its whole life.
+ * Decides which hosts of a running task start when. Positions are those of the plan's order. Report every end to
+ * `settled`, then carry out `decide`, which assumes that its decision takes effect. If that fails, rebuild the plan
+ * from what is on disk: it then decides the same. A task of n hosts costs O(n) over its whole life.
  */
 export class Plan {
   readonly batches: readonly number[]
@@ -100,15 +100,15 @@ export class Plan {
   #open: number
   #inFlight = 0
   #failures = 0
-  /** The first position that still waits for its turn. */
+  /** First position that still waits for its turn. */
   #next = 0
-  /** The first batch that has not ended. */
+  /** First batch that has not ended. */
   #batch = 0
-  /** The last batch of which a host had its turn. */
+  /** Last batch in which a host had its turn. */
   #begun = -1
   #pauseUntil: number | null
 
-  /** `pauseUntil` (ms) as the last decision said it. */
+  /** `pauseUntil` (ms): as in the last decision. */
   constructor(options: PlanOptions, hosts: readonly Standing[], pauseUntil: number | null = null) {
     this.batches = planBatches(hosts.length, options)
     this.#options = options
@@ -129,7 +129,7 @@ export class Plan {
     }
   }
 
-  /** A host has come to its end, whether or not its turn had come. A second end changes nothing. */
+  /** A host ended, whether or not it had its turn. A second end changes nothing. */
   settled(position: number, status: FinalStatus): void {
     const state = this.#states[position]
     if (state === undefined || state === ended) return
@@ -141,7 +141,7 @@ export class Plan {
     this.#openIn[batch] = (this.#openIn[batch] ?? 1) - 1
   }
 
-  /** What happens at `now` (ms of the clock that `pauseUntil` was taken from). */
+  /** Decides at `now` (ms of the clock of `pauseUntil`). */
   decide(now: number): Decision {
     const start: number[] = []
     while (this.#seekNext() && this.#mayStart(now)) {
@@ -163,7 +163,7 @@ export class Plan {
     this.#begun = Math.max(this.#begun, this.#batchOf[position] ?? 0)
   }
 
-  /** Moves to the next host that waits; false when none does. */
+  /** Moves to the next waiting host; false if there is none. */
   #seekNext(): boolean {
     while (this.#next < this.#states.length && this.#states[this.#next] !== waiting) this.#next++
     while (this.#batch < this.batches.length && this.#openIn[this.#batch] === 0) this.#batch++
@@ -172,7 +172,9 @@ export class Plan {
     return false
   }
 
-  /** Whether the batch of the next host has begun, or may begin now: the former has ended, and the pause after it. */
+  /**
+   * Whether the batch of the next host has begun, or may begin: the previous batch and the pause after it are over.
+   */
   #mayStart(now: number): boolean {
     const batch = this.#batchOf[this.#next] ?? 0
     if (batch <= this.#begun) {
@@ -195,7 +197,7 @@ export class Plan {
     return true
   }
 
-  /** PARALLEL looks at the limit before each host, the others before each batch (contract §4). */
+  /** PARALLEL checks the limit before each host, the others before each batch (contract §4). */
   #mustStop(): boolean {
     if (this.#failures <= this.#limit) return false
     return this.#options.strategy === 'PARALLEL' || (this.#batchOf[this.#next] ?? 0) > this.#begun
@@ -212,10 +214,10 @@ export class Plan {
   }
 }
 
-/** A person is asked about more hosts than these. */
+/** Most hosts that a task runs on without asking the user. */
 export const unasked = 20
 
-/** Whether a person is asked before it runs on `count` hosts of a fleet of `total`: about many, and about all there are. */
+/** Whether to ask the user before a run on `count` hosts of a fleet of `total`: if it is many, or the whole fleet. */
 export function asksFirst(count: number, total: number): boolean {
   return count > unasked || (count > 1 && count >= total)
 }

@@ -2,7 +2,7 @@ import type { Containment } from '../hosts/host.ts'
 import { type ScriptType, scriptTypes } from '../scripts/script-form.ts'
 import type { Phase, RollbackResult, VerifyResult } from './gates.ts'
 
-/** What a task does on its hosts: runs a script of this type, or what needs no script (contract §4). */
+/** Types of tasks: a script of this type, or an operation without a script (contract §4). */
 export const taskTypes = [...scriptTypes, 'INSTALL', 'UPGRADE', 'COPY', 'FETCH'] as const
 export type TaskType = (typeof taskTypes)[number]
 
@@ -10,11 +10,11 @@ export function runsScript(type: TaskType): type is ScriptType {
   return (scriptTypes as readonly string[]).includes(type)
 }
 
-/** How a task goes over its hosts (contract §4). */
+/** How a task proceeds over its hosts (contract §4). */
 export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
 export type Strategy = (typeof strategies)[number]
 
-/** Hosts at a time: a number, a percentage of them, or a list for canaries whose last entry repeats (contract §4). */
+/** Hosts at a time: a number, a percentage of them, or a list for canaries whose last entry repeats. */
 export type BatchSize = number | string | (number | string)[]
 /** A number of hosts, or a percentage of them. */
 export type MaxFailures = number | string
@@ -34,19 +34,19 @@ export const resultStatuses = [
   'LOST',
 ] as const
 export type ResultStatus = (typeof resultStatuses)[number]
-/** How many hosts are in each status; statuses without a host are 0. */
+/** Hosts in each status; statuses without a host are 0. */
 export type Counts = Record<ResultStatus, number>
 
 export const streams = ['stdout', 'stderr'] as const
 export type Stream = (typeof streams)[number]
 
-/** A process that neither TERM nor KILL ended; `command` is its program's name. */
+/** A process that survived TERM and KILL; `command` is its program's name. */
 export interface Survivor {
   pid: number
   command: string
 }
 
-/** What was learnt of a host after its final state (contract §4). */
+/** Result of a host that arrived after its final state (contract §4). */
 export interface LateResult {
   status: ResultStatus
   exitCode: number | null
@@ -54,7 +54,7 @@ export interface LateResult {
   completedAt: string
 }
 
-/** One host's part of a task, as it is shown and as it is kept when the task has ended. */
+/** One host's part of a task, as shown, and as stored once the task has ended. */
 export interface TaskResult {
   hostId: number
   hostname: string
@@ -70,15 +70,17 @@ export interface TaskResult {
   truncated: boolean
   outputComplete: boolean
   error: string | null
-  /** What held its processes together, by which a timeout or a cancel finds them; null where nothing was started, or nothing is known. */
+  /**
+   * Containment of its processes, by which a timeout or a cancel finds them; null if nothing was started, or unknown.
+   */
   containment: Containment | null
-  /** What could not be ended, 20 at most; null where a process may have left unseen. */
+  /** Processes that could not be ended, 20 at most; null if a process may have escaped unseen. */
   survivors: Survivor[] | null
-  /** Of a copy: whether it changed the host, or would have; null where that is not known, and of all else (contract §13). */
+  /** For a copy: whether it changed the host, or would have; null if unknown, and for other types (contract §13). */
   changed: boolean | null
-  /** Where it is while RUNNING, else null. */
+  /** Set while RUNNING, else null. */
   phase: Phase | null
-  /** What verified it and what undid it, where these have run (contract §15). */
+  /** Results of verification and rollback, if they ran (contract §15). */
   verify: VerifyResult | null
   rollback: RollbackResult | null
   lateResult: LateResult | null
@@ -88,8 +90,8 @@ type UnsettledStatus = 'PENDING' | 'RUNNING'
 export type FinalStatus = Exclude<ResultStatus, UnsettledStatus>
 
 /**
- * The one state machine of a result (contract §4): what each status may become. Final states never change. An end may
- * come while PENDING, as the agent may refuse to run it; RUNNING goes back to PENDING when the frame never left.
+ * State machine of a result (contract §4): the statuses that may follow each. Final states never change. A result may
+ * end while PENDING, because the agent may refuse to run it. RUNNING returns to PENDING if the frame was never sent.
  */
 const transitions: Record<ResultStatus, readonly ResultStatus[]> = {
   PENDING: ['RUNNING', 'SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREACHABLE', 'LOST'],
@@ -103,7 +105,7 @@ const transitions: Record<ResultStatus, readonly ResultStatus[]> = {
   LOST: [],
 }
 
-/** Whether a result may go from one status to another; an unfinished one may stay what it is. */
+/** Whether a result may change its status this way; an unfinished one may keep it. */
 export function mayBecome(from: ResultStatus, to: ResultStatus): boolean {
   return transitions[from].includes(to) || (from === to && !isFinal(from))
 }
@@ -112,7 +114,7 @@ export function isFinal(status: ResultStatus): status is FinalStatus {
   return status !== 'PENDING' && status !== 'RUNNING'
 }
 
-/** Failed is every end but SUCCESS, SKIPPED and CANCELLED (contract §4). */
+/** Every end but SUCCESS, SKIPPED and CANCELLED is a failure (contract §4). */
 export function isFailure(status: ResultStatus): boolean {
   return isFinal(status) && status !== 'SUCCESS' && status !== 'SKIPPED' && status !== 'CANCELLED'
 }
@@ -128,8 +130,8 @@ export function countsOf(results: Iterable<{ readonly status: ResultStatus }>): 
 }
 
 /**
- * What a task has come to, or null while a host is PENDING or RUNNING. A cancel that came when every host had already
- * succeeded changes nothing: the first on disk wins (contract §4).
+ * Final status of a task, or null while a host is PENDING or RUNNING. A cancel after every host has succeeded changes
+ * nothing: the first on disk wins (contract §4).
  */
 export function finalTaskStatus(
   counts: Readonly<Counts>,

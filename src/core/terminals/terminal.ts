@@ -4,24 +4,24 @@ import type { Payloads } from '../protocol/messages.ts'
 export const terminalStatuses = ['OPEN', 'CLOSED'] as const
 export type TerminalStatus = (typeof terminalStatuses)[number]
 
-/** Characters of a session's command that its record shows: a list of 500 whole scripts would be 100 MB. */
+/** Characters of a session's command that its record keeps: a list of 500 whole scripts would be 100 MB. */
 export const longestCommandShown = 1024
 
-/** For a recording without a size that a screen can have. */
+/** Size for a recording without a valid one. */
 const fallbackSize = { cols: 80, rows: 24 }
 
 export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
 
 /**
- * How much of whose input a session has taken (contract §7): `count` characters of the row of input that is called `by`.
- * '' before any input; null where it is unknown how much came.
+ * Input that a session accepted (contract §7): `count` characters of the input stream `by`. '' before any input; null
+ * if the amount is unknown.
  */
 export interface TypedCount {
   readonly by: string | null
   readonly count: number
 }
 
-/** What HKDF-SHA256 is told beside the shared secret of both X25519 keys, so that a key is for this session and these two. */
+/** Info of HKDF-SHA256: binds the derived key to this session and to both X25519 keys. */
 export function inputKeyInfo(sessionId: string, serverKey: string, agentKey: string): string {
   return `rsm typed input 1\0${sessionId}\0${serverKey}\0${agentKey}`
 }
@@ -30,7 +30,7 @@ export function isSameCount(a: TypedCount, b: TypedCount): boolean {
   return a.by !== null && a.by === b.by && a.count === b.count
 }
 
-/** Counts the input of a session, and tells what of it is new. */
+/** Counts a session's input, and separates new input from repeated input. */
 export class TypedCounter implements TypedCount {
   by: string | null
   count: number
@@ -40,7 +40,7 @@ export class TypedCounter implements TypedCount {
     this.count = count
   }
 
-  /** The part that was not taken before; null if input before it is missing. A new row begins at 0. */
+  /** Returns the new part; null if input before it is missing. A new stream begins at 0. */
   take({
     data,
     by,
@@ -55,21 +55,21 @@ export class TypedCounter implements TypedCount {
   }
 }
 
-/** What a user is told of a gap; `isAll` is false where more than these characters may be missing. */
+/** Message to the user about lost input; `isAll` is false if more than these characters may be missing. */
 export function missingInput(characters: number, isAll: boolean): string {
   const dropped = characters === 0 ? '' : `, and the ${characters} characters typed since are dropped`
   const what = isAll ? `${characters} characters of input are missing` : `input may be missing${dropped}`
-  return `connection lost: ${what}; look at the line before you go on`
+  return `connection lost: ${what}; check the line before you continue`
 }
 
-/** The text that a MAC is of. Text of a user stands last: what is before it holds no NUL. */
+/** Text that a MAC covers. Text of a user comes last, because only it can contain NUL. */
 export function macText<T extends TypedInput>(type: T, payload: Payloads[T], counter: number): string {
   const what = 'data' in payload ? payload.data : `${payload.cols}x${payload.rows}`
   const place = 'by' in payload && payload.by !== undefined ? ` ${payload.by} ${payload.position}` : ''
   return `${type}\0${payload.sessionId}\0${counter}${place}\0${what}`
 }
 
-/** The size that a recording tells, which may be anyone's file: brought to one that a screen can have. */
+/** Clamps the size in a recording, an untrusted file, to one that a screen can have. */
 export function recordingSize(cols: unknown, rows: unknown): { cols: number; rows: number } {
   const isSize = (count: unknown): count is number => Number.isInteger(count) && Number(count) >= 1
   if (!isSize(cols) || !isSize(rows)) return fallbackSize

@@ -1,6 +1,6 @@
 import { printable } from './printable.ts'
 
-/** Numbers of levels in log lines, as pino's: server and agent write the same lines. */
+/** Level numbers of log lines, as in pino: server and agent write the same lines. */
 export const levelNumbers = { DEBUG: 20, INFO: 30, WARN: 40, ERROR: 50 } as const
 
 const levelNames = new Map<unknown, string>(
@@ -8,7 +8,10 @@ const levelNames = new Map<unknown, string>(
 )
 const levelColors: Readonly<Record<string, number>> = { DEBUG: 2, WARN: 33, ERROR: 31 }
 
-/** A line of the log for people: `14:34:05 WARN  no link to the server  code=1006`, with a stack below it where there is one. */
+/**
+ * Formats a log line for people: `14:34:05 WARN  no link to the server  code=1006`, followed by the stack if there is
+ * one.
+ */
 export function logLineForPeople(json: string, isColored: boolean): string {
   const { level, time, msg, err, ...fields } = JSON.parse(json) as Record<string, unknown>
   const date = new Date(String(time))
@@ -24,7 +27,7 @@ export function logLineForPeople(json: string, isColored: boolean): string {
   return [head, ...frames.map((frame) => `    ${printable(frame.trim())}`)].join('\n')
 }
 
-/** A word as it is where it has no blanks or quotes; anything else as JSON. */
+/** Unchanged if it has no blanks or quotes; anything else as JSON. */
 function formatValue(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"'{}[\]=]+$/.test(value)) return printable(value)
   return printable(JSON.stringify(value) ?? '')

@@ -1,12 +1,11 @@
-/** How many pairs of characters one search compares: a few hundredths of a second, however many and long the names. */
+/** Most pairs of characters that one search compares: a few hundredths of a second for any names. */
 const maxPairs = 2_000_000
 
-/** Counts the pairs that a search may still compare. */
 interface Budget {
   pairs: number
 }
 
-/** Damerau-Levenshtein distance of two words, given up past `bound` or when the budget is spent: then `bound` + 1. */
+/** Damerau-Levenshtein distance of two words; `bound` + 1 if it is larger or the budget is spent. */
 function distance(a: string, b: string, bound: number, budget: Budget): number {
   if (Math.abs(a.length - b.length) > bound) return bound + 1
   let before = new Uint32Array(b.length + 1)
@@ -36,8 +35,8 @@ function distance(a: string, b: string, bound: number, budget: Budget): number {
 }
 
 /**
- * The name most like `word`, or undefined when none is near: what the person probably meant. Case is ignored. A hint,
- * so that of very many or very long names only the first are looked at.
+ * The name most like `word`, ignoring case; undefined if none is near. Only a hint: of very many or very long names,
+ * it compares the first ones.
  */
 export function nearest(word: string, names: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase()
@@ -55,7 +54,10 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
   return found
 }
 
-/** Begin messages about unknown names and empty targets; the command line knows these by them (contract §8: exit 5). */
+/**
+ * Prefixes of messages about unknown names and empty targets, by which the command line recognises them (contract §8:
+ * exit 5).
+ */
 const unknownPrefix = 'no such '
 const unknownTagPrefix = 'no host has the tag '
 export const matchesNone = 'matches no host'

@@ -2,10 +2,10 @@ import type { FieldFault } from '../errors.ts'
 import { foldNodeset } from '../selector/nodeset.ts'
 import { isUnknownName } from './nearest.ts'
 
-/** What a server adds when it knows more unknown names than it lists. */
+/** Count that a server adds if it found more unknown names than it lists. */
 const isRest = (message: string) => /^and \d+ more\b/.test(message)
 
-/** Whether nothing but names that do not exist was wrong. */
+/** Whether unknown names are the only faults. */
 export function areUnknownNames(faults: readonly FieldFault[]): boolean {
   return (
     faults.some(({ message }) => isUnknownName(message)) &&
@@ -13,7 +13,7 @@ export function areUnknownNames(faults: readonly FieldFault[]): boolean {
   )
 }
 
-/** Names of hosts beyond this are folded: they are a range of hosts that are not there, and no slips of the keyboard. */
+/** Longer lists of hosts are folded, because they are a missing range rather than typing errors. */
 const mostSuggested = 2
 
 function listed(kind: string, names: readonly string[]): string {
@@ -24,8 +24,8 @@ function listed(kind: string, names: readonly string[]): string {
 }
 
 /**
- * Names of one kind under one heading: `no such host: web4, web5 (did you mean web1?); no such cluster: db`,
- * `no such host: web[5-9]`.
+ * Groups unknown names by kind: `no such host: web4, web5 (did you mean web1?); no such cluster: db`, `no such host:
+ * web[5-9]`.
  */
 export function foldUnknownNames(faults: readonly FieldFault[]): string {
   const kinds = new Map<string, string[]>()

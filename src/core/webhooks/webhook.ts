@@ -1,4 +1,4 @@
-/** What a webhook can be told of (contract §16). */
+/** Events that a webhook can report (contract §16). */
 export const webhookEvents = [
   'task.failed',
   'task.ended',
@@ -11,7 +11,7 @@ export const webhookEvents = [
 ] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 
-/** What is told of an event; which fields there are its type says. */
+/** Data of an event; its fields depend on the type. */
 export type EventData = Readonly<
   Record<string, string | number | boolean | null | string[] | Record<string, number>>
 >
@@ -19,11 +19,11 @@ export type EventData = Readonly<
 /** Value of the filter `schedule` that matches every schedule. */
 export const anySchedule = '*'
 
-/** Filters of a webhook beside its selector: names, or null for any. */
+/** Filters of a webhook besides its selector: names, or null for any. */
 export const webhookFilters = ['schedule', 'script', 'createdBy'] as const
 export type WebhookFilter = (typeof webhookFilters)[number]
 
-/** What a receiver gets: the event itself, or a text in the shape that a chat takes. */
+/** Body that a receiver gets: the event itself, or a text in the format of a chat. */
 export const webhookFormats = ['JSON', 'SLACK', 'TEAMS', 'DISCORD'] as const
 export type WebhookFormat = (typeof webhookFormats)[number]
 
@@ -39,17 +39,17 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** Milliseconds from one try to the next; after these, an hour each (contract §16). */
+/** Milliseconds between attempts; after these, an hour each (contract §16). */
 const retryPauses = [5 * second, 30 * second, 2 * minute, 10 * minute]
-/** Milliseconds from its event after which a delivery is no longer tried. */
+/** Milliseconds after its event at which a delivery is given up. */
 const triedFor = 24 * hour
 
-/** No clock that went on as it should has put a try off for so long, in milliseconds. */
+/** Longest delay of an attempt in milliseconds; a longer one means that the clock was ahead when it was scheduled. */
 const putOffFor = hour + minute
 
-/** What is wrong with the secret of a webhook, or null. */
+/** Fault of a webhook's secret, or null. */
 export function secretFault(secret: string): string | null {
-  const shape = `takes ${secretPrefix} and the base64 of ${shortestSecret} to ${longestSecret} bytes`
+  const shape = `must be ${secretPrefix} and the base64 of ${shortestSecret} to ${longestSecret} bytes`
   const text = secret.slice(secretPrefix.length)
   if (
     !secret.startsWith(secretPrefix) ||
@@ -60,22 +60,24 @@ export function secretFault(secret: string): string | null {
   return bytes < shortestSecret || bytes > longestSecret ? shape : null
 }
 
-/** Whether the time of a delivery is over, whose event is `age` milliseconds old. */
+/** Whether a delivery is given up, `age` milliseconds after its event. */
 export const isTimeOver = (age: number): boolean => age >= triedFor
 
-/** Milliseconds until a delivery is tried again that has failed `tries` times and whose event is `age` old; null: never. */
+/** Milliseconds until the next attempt after `tries` failed ones, `age` milliseconds after the event; null: never. */
 export function nextTry(tries: number, age: number): number | null {
   const pause = retryPauses[tries - 1] ?? hour
   return isTimeOver(age + pause) ? null : pause
 }
 
-/** Whether a try is due: also where the clock was ahead when it was put off. Times are milliseconds since 1970. */
+/**
+ * Whether an attempt is due, also if the clock was ahead when it was scheduled. Times are milliseconds since 1970.
+ */
 export const isDue = (nextAt: number, now: number): boolean => nextAt <= now || nextAt - now > putOffFor
 
 /**
- * Which of these are told of now. `since`: when each changed. What has been so for `grace` is told; where others have changed
- * meanwhile it waits for their grace, too, so that hosts that go down together are one event, but no longer than another
- * `grace`. All in milliseconds of one clock.
+ * Ids of the changes to report now; `since` is when each changed. A change is reported after `grace`. If others
+ * changed meanwhile it waits for their grace too, but at most another `grace`, so that hosts that go down together
+ * are one event. All in milliseconds of one clock.
  */
 export function dueTogether(since: ReadonlyMap<number, number>, now: number, grace: number): number[] {
   const due = [...since].filter(([, at]) => now - at >= grace)

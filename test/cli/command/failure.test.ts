@@ -43,8 +43,8 @@ for (const [field, message, shown] of [
   })
 
 test('an empty target is told as a sentence', (t) => {
-  const { message } = failureOf(new RsmError('not_found', 'matches no host: nothing is like zz*'))
-  t.is(message, 'the target matches no host: nothing is like zz*')
+  const { message } = failureOf(new RsmError('not_found', 'matches no host: nothing matches zz*'))
+  t.is(message, 'the target matches no host: nothing matches zz*')
 })
 
 test('a server that has no such task is asked for those that it has', (t) => {

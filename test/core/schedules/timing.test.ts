@@ -80,7 +80,7 @@ test('faults of a timing name their field', (t) => {
   t.deepEqual(faults({ cron: '* * * * *', everySeconds: 3 }), [
     'cron: give exactly one of cron, everySeconds and at',
   ])
-  t.deepEqual(faults({ cron: '0 0 30 2 *' }), ['cron: never comes: it has no slot in 8 years'])
+  t.deepEqual(faults({ cron: '0 0 30 2 *' }), ['cron: never runs: no slot in 8 years'])
   t.deepEqual(faults({ cron: '* * * * *', timezone: 'Europe/Berln' }), [
     'timezone: unknown time zone Europe/Berln (did you mean Europe/Berlin?)',
   ])
@@ -92,7 +92,7 @@ test('faults of a timing name their field', (t) => {
     'jitterSeconds: must be less than the interval, which is 600 s',
   ])
   t.deepEqual(faults({ cron: '0 0 * * *', until: iso(start + minute) }), [
-    'until: leaves no slot: the first one comes after it',
+    'until: leaves no slot: the first one is later',
   ])
   t.deepEqual(faults({ everySeconds: 5, from: iso(start + 2 * minute), until: iso(start + minute) }), [
     'until: is before `from`',

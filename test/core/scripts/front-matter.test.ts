@@ -57,7 +57,7 @@ const wrong: readonly (readonly [line: string, column: number, message: RegExp])
   ['# rsm:', 7, /^nothing follows/],
   ['# rsm: timeuot=5m', 8, /^no such setting: timeuot \(did you mean timeout\?\)$/],
   ['# rsm: colour=red', 8, /^no such setting: colour \(one of name, type, /],
-  ['# rsm: name=a, name=b', 16, /^name is said twice/],
+  ['# rsm: name=a, name=b', 16, /^name is set twice/],
   ['# rsm: name=, type=bash', 13, /^name= has no value/],
   ['# rsm: type=perl', 13, /^no such type: perl \(one of bash, python, powershell\)$/],
   ['# rsm: timeout=soon', 16, /^timeout takes whole seconds like .*, not soon$/],
@@ -71,13 +71,13 @@ const wrong: readonly (readonly [line: string, column: number, message: RegExp])
   ['# rsm: param 9LIVES', 14, /^9LIVES is not a valid variable name/],
   ['# rsm: param DB-PASS', 14, /^DB-PASS is not a valid variable name/],
   ['# rsm: param LD_PRELOAD', 14, /^LD_PRELOAD makes the dynamic linker .* another name$/],
-  ['# rsm: param A required "x" required', 29, /^required is said twice of param A$/],
-  ['# rsm: param A "x" "y"', 20, /^text is said twice/],
-  ['# rsm: param LEVEL=info', 14, /^a param has its default behind default=: param LEVEL default=info$/],
-  ['# rsm: param A mandatory', 16, /^mandatory is nothing that a param has: required, secret, /],
+  ['# rsm: param A required "x" required', 29, /^required is given twice for param A$/],
+  ['# rsm: param A "x" "y"', 20, /^text is given twice/],
+  ['# rsm: param LEVEL=info', 14, /^write the default of a param as default=: param LEVEL default=info$/],
+  ['# rsm: param A mandatory', 16, /^unknown attribute mandatory: use required, secret, /],
   ['# rsm: param A, param A', 23, /^param A is declared twice$/],
-  ['# rsm: param A required default=1', 14, /^param A is required, so its default is never taken$/],
-  ['# rsm: param A secret default=1', 14, /^param A is secret: a default .* read by all$/],
+  ['# rsm: param A required default=1', 14, /^param A is required, so its default is never used$/],
+  ['# rsm: param A secret default=1', 14, /^param A is secret: anyone could read a default in the script$/],
 ]
 for (const [line, column, message] of wrong)
   test(`what can't be read is told with line and column and the way out: ${line}`, (t) => {

@@ -33,9 +33,9 @@ const bad: readonly (readonly [ScriptType, string, says: RegExp])[] = [
   ['BASH', 'echo one\necho two\r\n', /^line 2 ends with CR LF/],
   ['BASH', 'echo one\necho two\r', /^line 2 ends with CR LF/],
   ['BASH', '\ufeffecho one', /^begins with a byte order mark/],
-  ['BASH', 'a\nb\0c', /^line 2 holds a NUL/],
-  ['PYTHON', 'print("\0")', /^line 1 holds a NUL/],
-  ['PYTHON', 'a\nb\n"\ud800"', /^line 3 holds half a surrogate pair/],
+  ['BASH', 'a\nb\0c', /^line 2 contains a NUL/],
+  ['PYTHON', 'print("\0")', /^line 1 contains a NUL/],
+  ['PYTHON', 'a\nb\n"\ud800"', /^line 3 contains an unpaired surrogate/],
   [
     'BASH',
     '#!/usr/bin/python3\nprint(1)',
@@ -51,12 +51,12 @@ const bad: readonly (readonly [ScriptType, string, says: RegExp])[] = [
     '#!/opt/venv/bin/python\nprint(1)',
     /start \/opt\/venv\/bin\/python from a script of type BASH$/,
   ],
-  ['BASH', '#!/bin/bash -s\ntrue', /of which -s can't be honoured/],
-  ['BASH', '#!/bin/bash -ec true\n', /of which -ec can't be honoured/],
-  ['BASH', '#!/bin/bash --rcfile /tmp/x\n', /of which --rcfile can't be honoured/],
-  ['BASH', '#!/bin/bash -o\n', /of which -o can't be honoured/],
-  ['PYTHON', '#!/usr/bin/python3 -c pass\n', /of which -c can't be honoured/],
-  ['POWERSHELL', '#!/usr/bin/pwsh -Command\n', /of which -Command can't be honoured/],
+  ['BASH', '#!/bin/bash -s\ntrue', /but -s is not supported/],
+  ['BASH', '#!/bin/bash -ec true\n', /but -ec is not supported/],
+  ['BASH', '#!/bin/bash --rcfile /tmp/x\n', /but --rcfile is not supported/],
+  ['BASH', '#!/bin/bash -o\n', /but -o is not supported/],
+  ['PYTHON', '#!/usr/bin/python3 -c pass\n', /but -c is not supported/],
+  ['POWERSHELL', '#!/usr/bin/pwsh -Command\n', /but -Command is not supported/],
 ]
 for (const [type, content, says] of bad)
   test(`${type} ${JSON.stringify(content)} is refused: ${says.source}`, (t) => {

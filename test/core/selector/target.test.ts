@@ -69,7 +69,7 @@ const refused: [title: string, target: NamedHosts, faults: string[]][] = [
   [
     'all beside another',
     { all: true, hosts: ['web1'] },
-    ['target.all: is every host: leave out hosts and clusters'],
+    ['target.all: selects every host: leave out hosts and clusters'],
   ],
   ['a tag needs a value', { tags: ['role=web', 'role'] }, ['target.tags[1]: must be KEY=VALUE, not role']],
   [
@@ -108,10 +108,10 @@ for (const [title, target, faults] of refused)
 for (const [target, why] of [
   [
     { hosts: ['zz*', 'db1!db1'], clusters: ['None'] },
-    'nothing is like zz*; no host is in db1!db1; cluster none has no hosts',
+    'nothing matches zz*; no host is in db1!db1; cluster none has no hosts',
   ],
   [{ hosts: ['web1', 'web2'], tags: ['role=db'] }, 'none of 2 hosts is in @role:db'],
-  [{ hosts: ['web1'], exclude: ['web1,db1'] }, 'without web1,db1 none is left of 1 host'],
+  [{ hosts: ['web1'], exclude: ['web1,db1'] }, 'excluding web1,db1 leaves none of 1 host'],
 ] as const)
   test(`targets: empty because ${why}`, (t) => {
     t.deepEqual(namesOf(target), [])

@@ -198,7 +198,7 @@ browserTest.serial(
     await choose(small)
     for (const [typed, said] of [
       ['etc/app.conf', 'must be absolute'],
-      ['/etc/../app.conf', 'must not hold ".."'],
+      ['/etc/../app.conf', 'must not contain ".."'],
       ['/etc/%d/app.conf', '%h is the name of the host'],
     ] as const) {
       await path.fill(typed)

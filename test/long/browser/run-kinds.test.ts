@@ -50,7 +50,7 @@ browserTest.serial(
     const fetch = page.getByRole('button', { name: 'Fetch from 2 hosts' })
     for (const [typed, said] of [
       ['var/log', 'must be absolute'],
-      ['/var/../log', 'must not hold ".."'],
+      ['/var/../log', 'must not contain ".."'],
       ['/var/log/', 'names a directory'],
     ] as const) {
       await path.fill(typed)

@@ -48,7 +48,7 @@ browserTest.serial(
     await next.getByText('use 90s, 5m or 2h').waitFor()
     await page.getByRole('button', { name: 'By calendar' }).click()
     await page.getByLabel('Cron').fill('0 3 30 2 *')
-    await next.getByText('never comes').waitFor()
+    await next.getByText('never runs').waitFor()
 
     await page.getByLabel('On', { exact: true }).fill('web[1-')
     await page.getByLabel('Command').fill('echo "for" once')
@@ -57,7 +57,7 @@ browserTest.serial(
     await page.getByText('Bounds, overlap and missed slots').click()
     const create = page.getByRole('button', { name: 'Create the schedule' })
     await create.click()
-    await faultAt(page, 'cron').getByText('never comes').waitFor()
+    await faultAt(page, 'cron').getByText('never runs').waitFor()
     await faultAt(page, 'target').getByText('a bracket is not closed').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'cron', 'the first fault has the focus')
     await page.getByLabel('Time zone').fill('Europe/Berlim')

@@ -207,7 +207,7 @@ browserTest.serial(
     await page.getByText('the input buffer is full').waitFor()
     watchers.push('ann')
     isAway = false
-    await page.getByText('are missing; look at the line before you go on. ann reads along').waitFor()
+    await page.getByText('are missing; check the line before you continue. ann reads along').waitFor()
 
     const payload = { code: 413, message: 'input dropped on the host', refId: null }
     for (let at = 0; at < 20; at++)

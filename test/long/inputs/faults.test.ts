@@ -399,7 +399,7 @@ test('an empty target is a 400 that says what is empty', async (t) => {
   for (const [target, why] of [
     [{ clusterId: id }, ': cluster Emp has no hosts'],
     [{ selector: '@emp' }, ': cluster Emp has no hosts'],
-    [{ selector: 'web1!web*' }, ': without web* none is left of 1 host'],
+    [{ selector: 'web1!web*' }, ': excluding web* leaves none of 1 host'],
     [{ hostIds: [] }, ''],
   ] as const) {
     const { status, body } = await server.api('POST', '/api/tasks', { script: { content: 'true' }, target })

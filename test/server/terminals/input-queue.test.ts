@@ -113,7 +113,7 @@ test('P58 a client that does not count: input kept while the host was away is ty
   queue.linked(link, { by, count: 2 })
   t.is(texts().length, 2)
   t.deepEqual(told, [
-    'ERROR connection lost: 12 characters of input are missing; look at the line before you go on',
+    'ERROR connection lost: 12 characters of input are missing; check the line before you continue',
   ])
 })
 
@@ -129,6 +129,6 @@ test('P58 with an agent that does not count nothing is typed behind what may be 
   t.deepEqual(told, [
     'TERMINAL_TYPED  0',
     'TERMINAL_TYPED null 0',
-    'ERROR connection lost: input may be missing, and the 6 characters typed since are dropped; look at the line before you go on',
+    'ERROR connection lost: input may be missing, and the 6 characters typed since are dropped; check the line before you continue',
   ])
 })
