@@ -7,7 +7,6 @@ import { isPassing, patience, pause } from './upload.ts'
 interface DownloadOptions {
   /** Bytes received so far, and the size of the file. */
   readonly got: (bytes: number, size: number) => void
-  /** The connection was lost; the download continues. */
   readonly cut: (why: string) => void
 }
 

@@ -3,7 +3,6 @@ import type { LogEntry, LogPage, LogQuery } from '../core/protocol/http/logs.ts'
 
 type ReadPage = (query: LogQuery) => Promise<LogPage>
 
-/** The end of a log, and the cursor after it. */
 interface LogTail {
   readonly entries: LogEntry[]
   readonly next: number

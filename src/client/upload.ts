@@ -4,15 +4,10 @@ import type { File } from '../core/protocol/http/files.ts'
 import { PartSize } from '../net/request.ts'
 import type { ClientFileService } from './services/files.ts'
 
-/**
- * Bytes of one part of a stream, kept in memory until they are on the server's disk. A multiple of the sealed blocks.
- */
+/** Bytes of one part of a stream, in memory until it is on the server's disk. A multiple of sealed blocks. */
 export const partBytes = 8 * 1024 * 1024
 
-/**
- * Most bytes of one request for a file that can be read again: each waits for the server's disk, and proxies limit
- * bodies.
- */
+/** Most bytes of one request: each waits for the server's disk, and proxies limit bodies. */
 const longestRequest = 64 * 1024 * 1024
 
 /** Milliseconds for which a transfer without progress is retried, and between two attempts. */
@@ -37,16 +32,11 @@ interface UploadOptions {
   /** Local name; undefined if it has none. */
   readonly name?: string | undefined
   readonly isSecret: boolean
-  /** Bytes sent so far. */
   readonly sent: (bytes: number) => void
-  /** The connection was lost; the upload continues. */
   readonly cut: (why: string) => void
 }
 
-/**
- * Uploads a source, and resumes after a cut. Errors: `too_large`, `unreachable` after five minutes without progress,
- * and errors from reading the source.
- */
+/** Resumes after a cut. Errors: `too_large`, `unreachable` after five minutes, and those of the source. */
 export async function upload(
   files: ClientFileService,
   { size: total, parts }: Source,
@@ -106,7 +96,6 @@ export async function upload(
   return file
 }
 
-/** Bytes of a part up to `to`, for one request. */
 async function* cutTo(
   bytes: AsyncIterable<Uint8Array>,
   from: number,

@@ -1,4 +1,3 @@
-/** How an audited action ended. */
 export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
 export type AuditOutcome = (typeof auditOutcomes)[number]
 
@@ -92,13 +91,11 @@ export function parseHead(text: string): AuditHead | undefined {
   return found === null ? undefined : { id: Number(found[1]), hash: String(found[2]) }
 }
 
-/** First fault in a log. */
 export interface AuditFault {
   kind: 'unreadable' | 'changed' | 'removed' | 'repeated' | 'torn' | 'cut' | 'rewritten'
   /** From 1; null for a fault of the whole log. */
   line: number | null
   id: number | null
-  /** Describes the place and the fault. */
   sentence: string
 }
 
@@ -125,10 +122,7 @@ function parseLine(line: Uint8Array): Parsed | null {
   }
 }
 
-/**
- * Verifies a log line by line, in constant memory. It stops at the first fault; `head` and `entries` describe the
- * intact part before it.
- */
+/** Verifies a log line by line, in constant memory, up to the first fault. `head` is that of the intact part. */
 export class AuditVerifier {
   entries = 0
   head: AuditHead = beforeFirst
@@ -207,7 +201,6 @@ export class AuditVerifier {
 /** Longest line in bytes: the server writes none longer, so a longer one is not an entry. */
 const longestLine = 256 * 1024
 
-/** Verifies a log from chunks of any size. */
 export async function verifyAudit(
   bytes: AsyncIterable<Uint8Array>,
   verifier: AuditVerifier,

@@ -36,10 +36,7 @@ function urlHint(text: string): string {
     : 'write it as http://HOST:18080 or https://HOST'
 }
 
-/**
- * Whether a host, as in `--host` or a URL, is always this machine, without a name service: plain text sent there
- * never leaves it.
- */
+/** Whether a host is always this machine, whatever a name service says: plain text never leaves it. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[?::1\]?)$/i.test(host)
 }

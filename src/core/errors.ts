@@ -4,7 +4,6 @@ export interface FieldFault {
   readonly message: string
 }
 
-/** Closed set of ways in which rsm can fail. */
 export type ErrorCode =
   | 'invalid'
   | 'unauthenticated'
@@ -60,9 +59,7 @@ const exits: Record<ErrorCode, number> = {
 }
 
 interface ErrorDetails {
-  /** All faults of the input. */
   readonly fields?: readonly FieldFault[]
-  /** Next step for the user. */
   readonly hint?: string
   /** Seconds after which a retry may succeed. */
   readonly retryAfter?: number
@@ -102,10 +99,7 @@ function bounded(fields: readonly FieldFault[], total: number): readonly FieldFa
   return [...fields.slice(0, listed), { field: last.field, message: `and ${total - listed} more` }]
 }
 
-/**
- * A 400 that lists at most 100 faults; its message names the first ones. `unlisted`: further faults that the caller
- * only counted.
- */
+/** A 400 with at most 100 faults; its message names the first ones. `unlisted`: faults only counted. */
 export function invalid(fields: readonly FieldFault[], unlisted = 0): RsmError {
   const total = fields.length + unlisted
   // Naming one more fault is as short as `and 1 more`.

@@ -5,7 +5,6 @@ const mostAllowances = 10_000
 export class Allowance {
   readonly #burst: number
   readonly #period: number
-  /** Time at which a key's allowance is full again. */
   readonly #wholeAt = new Map<string | number, number>()
 
   /** `period` in milliseconds. */
@@ -21,7 +20,7 @@ export class Allowance {
     return wait
   }
 
-  /** Like `take`, without taking it. */
+  /** Like `take`, but takes none. */
   wait(key: string | number, now: number): number {
     const used = Math.max(this.#wholeAt.get(key) ?? now, now) - now
     return Math.max(0, used - (this.#burst - 1) * this.#period)
@@ -47,7 +46,6 @@ const mostBursts = 8
 
 /** Finds the first event of a burst, so that a burst is reported once. */
 export class Burst {
-  /** Time of each kind's last event. */
   readonly #heard = new Map<string, number>()
 
   /** Whether the event at `now` (monotonic milliseconds) is the first of its burst; `which` is its kind. */

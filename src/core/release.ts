@@ -70,10 +70,7 @@ function numbers(version: string): [number, number, number] | null {
   return patch === undefined ? null : [Number(major), Number(minor), Number(patch)]
 }
 
-/**
- * Compares the three numbers (semver.org §11) and ignores suffixes such as `-beta.1`; null if either is not a
- * version.
- */
+/** Compares the three numbers (semver.org §11), without suffixes like `-beta.1`; null if either is invalid. */
 export function compareVersions(one: string, other: string): VersionComparison | null {
   const [left, right] = [numbers(one), numbers(other)]
   if (left === null || right === null) return null
@@ -89,10 +86,7 @@ export const skewAdvice = ({ isOlder }: VersionComparison): string =>
     ? 'install the release of the server on HOST: `rsm hosts upgrade HOST`'
     : 'upgrade the server: `rsm server upgrade FILE`'
 
-/**
- * Reason for WARNING if the agent is more than one minor version from the server (contract §10). Null if it is not,
- * and if either is not a version.
- */
+/** WARNING for an agent more than one minor version away (contract §10); null if not, or if either is invalid. */
 export function skewReason(agent: string, server: string): string | null {
   const found = compareVersions(agent, server)
   if (found === null || found.isCompatible) return null

@@ -6,7 +6,6 @@ const version = 1
 /** Separates the subkeys of sealing from any other use of the same key. */
 const purpose = 'rsm sealing 1\0'
 
-/** Length of a sealing key in bytes. */
 export const sealingKeyBytes = nacl.secretbox.keyLength
 
 /**

@@ -94,10 +94,7 @@ export interface Call<Path extends string = string> {
   readonly onlyReads: boolean
 }
 
-/**
- * HTTP calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE), or its body and
- * a query.
- */
+/** Arguments of a method: the ids in the path, then its query (GET, DELETE), or its body and a query. */
 export type Calls<Service> = { readonly [Method in keyof Service]: Call }
 
 const call = <Path extends string>(
@@ -118,10 +115,7 @@ const crud = <Path extends string>(path: Path) => ({
 })
 
 export interface HostService extends Crud<Host, HostQuery, HostCreate, HostPatch> {
-  /**
-   * Hosts that a task with this target would run on, in natural order of names; `invalid` if there are none, as for
-   * the task.
-   */
+  /** Hosts that a task would run on, in natural order of names; `invalid` if there are none, as for the task. */
   select(input: HostSelect, query?: PageQuery): Promise<Page<Host>>
   /** Downsampled history, by default of the last 24 hours. `invalid` names `from` if it is after `to`. */
   metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
@@ -140,10 +134,7 @@ export const hostCalls = {
   revokeAgent: call('DELETE', '/api/hosts/:id/agent'),
 } satisfies Calls<HostService>
 
-/**
- * `list` leaves out the texts unless `name` asks for one script. `update` creates a new version if it changes
- * anything.
- */
+/** `list` has texts only if `name` asks for one script. `update` creates a version if it changes anything. */
 export interface ScriptService
   extends Crud<Script, ScriptQuery, ScriptCreate, ScriptPatch, Script, ScriptSummary> {
   /** All versions, ascending, the current one last. */
@@ -194,7 +185,6 @@ export interface SessionService {
   list(query: PageQuery): Promise<Page<Session>>
   /** Closes its streams and terminals at once. */
   remove(id: number): Promise<{ id: number }>
-  /** All but the session that makes the call. */
   removeOthers(): Promise<SessionsEnded>
 }
 export const sessionCalls = {
@@ -269,10 +259,7 @@ export interface TerminalService {
   /** Newest first. */
   list(query: TerminalQuery): Promise<Page<Terminal>>
   get(sessionId: string): Promise<Terminal>
-  /**
-   * Resolves when the host has opened it. `conflict` for a host that is OFFLINE, has no terminals, or refuses; the
-   * message says which.
-   */
+  /** Resolves when it is open. `conflict` if the host is OFFLINE, has no terminals, or refuses. */
   create(input: TerminalCreate): Promise<TerminalCreated>
   /** `conflict` for a session that has ended; watching is `forbidden` to all but ADMINs. */
   ticket(sessionId: string, input: TerminalTicketCreate): Promise<TerminalTicket>

@@ -1,6 +1,4 @@
-/**
- * JSON with sorted keys at every depth and without undefined fields: equal values give equal texts (cf. RFC 8785).
- */
+/** JSON with sorted keys and without undefined fields: equal values give equal texts (cf. RFC 8785). */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
@@ -14,9 +12,7 @@ function canonical(value: unknown): string {
 /** Messages that make an agent act on its host. */
 export type SignedType = 'EXECUTE_SCRIPT' | 'COPY_FILE' | 'FETCH_FILE' | 'TERMINAL_OPEN'
 
-/**
- * Bytes that Ed25519 signs: type, target agent, and every field of the payload except the signature (contract §6).
- */
+/** Bytes that Ed25519 signs: type, agent, and every field of the payload but the signature (contract §6). */
 export function signedBytes(type: SignedType, agentId: string, payload: object): Uint8Array {
   const { signature: _, ...rest } = payload as Record<string, unknown>
   return new TextEncoder().encode(canonical({ type, agentId, payload: rest }))

@@ -168,10 +168,7 @@ export class Api {
     return (await this.open(path, headers, signal)).body
   }
 
-  /**
-   * Opens an answer: its head, and its body as a bare stream or as `bytes`, which throw `unreachable` if the
-   * connection is lost before their end.
-   */
+  /** Opens an answer. `bytes` is its body, and throws `unreachable` if the connection is lost before the end. */
   async open(
     path: string,
     headers: Record<string, string>,

@@ -1,9 +1,7 @@
 import { largestPage } from '../../core/protocol/bounds.ts'
 import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
 
-/**
- * First `limit` elements of a list as a page; `totalElements` and `totalPages` show how many were cut (contract §9).
- */
+/** First `limit` elements of a list as a page; the totals show how many were cut (contract §9). */
 export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Page<T> {
   const content = page.content.slice(0, limit)
   const size = content.length

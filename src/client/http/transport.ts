@@ -45,7 +45,6 @@ function hintFor({ url, base, proxy, caFile }: Connection, code: string): string
   return 'is the server up? try another with --url or `rsm login URL`'
 }
 
-/** Error for a request without an answer, with a hint. */
 export function unreachable(connection: Connection, error: unknown): RsmError {
   const { url, proxy } = connection
   const code = codeOf(error)

@@ -32,10 +32,7 @@ export function auditOver(api: Api): ClientAuditService {
   }
 }
 
-/**
- * Matching entries, or the newest `limit` of them, each once even if entries are added meanwhile; `totalElements` is
- * the server's count at the beginning.
- */
+/** Each matching entry once, even if entries are added meanwhile; `totalElements` is from the beginning. */
 export async function allEntries(
   list: AuditService['list'],
   query: AuditQuery,

@@ -24,16 +24,12 @@ export type FleetEvent = { readonly id: string } & (
 export interface EventsOptions extends FollowOptions {
   /** Default: all. */
   readonly types?: readonly EventType[]
-  /** Id of the last event seen. */
   readonly after?: string | undefined
 }
 
 const known = new Set(['host', 'task', 'cluster', 'ready', 'reset'])
 
-/**
- * Follows the changes of the fleet, without end. Resumes after the last event seen; if that fails for `retryFor`,
- * rejects with `unreachable`.
- */
+/** Follows the fleet without end; resumes after a cut. Errors: `unreachable` once that fails for `retryFor`. */
 export async function* watchEvents(api: Api, options: EventsOptions = {}): AsyncGenerator<FleetEvent> {
   const { types, after } = options
   const path = (resumed: boolean) =>

@@ -48,10 +48,7 @@ export interface AuthService {
   me(): Promise<Caller>
   /** Ends all sessions and tokens of the caller, including this one. `forbidden` if the current password is wrong. */
   changePassword(input: PasswordChange): Promise<unknown>
-  /**
-   * Creates a secret for an authenticator app, to be confirmed with a code. `conflict` if logins already require
-   * codes.
-   */
+  /** Secret to be confirmed with a code. `conflict` if logins already require codes. */
   createTotp(currentPassword: string): Promise<TotpCreated>
   confirmTotp(code: string): Promise<TotpConfirmed>
   removeTotp(code: string): Promise<unknown>

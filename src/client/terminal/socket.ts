@@ -32,10 +32,7 @@ function terminalSocket(socket: WebSocket): TerminalSocket {
   }
 }
 
-/**
- * Opens sockets of a terminal session, with the client's token in a header. Errors: the server's refusal, or
- * `unreachable`.
- */
+/** Sends the client's token in a header. Errors: the server's refusal, or `unreachable`. */
 export function terminalSockets(
   connection: Connection,
   token: string | undefined,

@@ -22,14 +22,12 @@ type ReportedField =
   | 'clockOffsetSeconds'
   | 'terminalLack'
 
-/** Facts about an agent, seen from its own host. */
 export interface AgentFacts extends Setting, Pick<AgentState, ReportedField> {
   readonly pid: number
   readonly isStopped: boolean
   readonly dataDir: string
   /** Percent free on the disk of its data directory; null if unknown. */
   readonly freePercent: number | null
-  /** Other agents on this host. */
   readonly others: readonly { readonly pid: number; readonly user: string }[]
 }
 
@@ -117,7 +115,6 @@ function checkTerminals({ hostId, terminalLack }: AgentFacts): CheckResult {
   ]
 }
 
-/** Examines an agent from its own host. */
 export function examineAgent(facts: AgentFacts): Examination {
   return gather([
     checkProcess(facts),

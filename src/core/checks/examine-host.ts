@@ -20,12 +20,10 @@ import {
 } from './setting-checks.ts'
 import { span } from './words.ts'
 
-/** Percent at which a disk counts as full. */
 const fullDisk = 98
 /** Metrics reports that may be missing before that is reported. */
 const missingReports = 3
 
-/** Faults of a host, and the checks that it passed. */
 export interface Examination {
   /** Worst first. */
   readonly findings: readonly Finding[]
@@ -62,10 +60,7 @@ const unsaid = {
   clockOffsetSeconds: null,
 }
 
-/**
- * Finds out why a host is not healthy, from its REST API data. Runs in the client, so that it works with older
- * servers too.
- */
+/** Finds out from REST API data why a host is unhealthy; in the client, to work with older servers too. */
 export function examineHost(given: HostFacts): Examination {
   const facts = withUnsaid(given)
   const isAway = ['NO LINK', 'OFFLINE'].includes(shownStatus(facts.host))
@@ -118,10 +113,7 @@ function checkLoad(facts: HostFacts): CheckResult {
   return high.map((measure) => findingOf(measure, mayRun))
 }
 
-/**
- * Seconds without a report; null if unknown. A server forgets reports at a restart, and an older one does not say
- * when it started.
- */
+/** Null if unknown: a server forgets reports at its start, and older ones do not say when that was. */
 function secondsUnreported({ host, now, server }: HostFacts): number | null {
   const since = (at: string) => Math.max(0, (now - Date.parse(at)) / 1000)
   if (host.metrics !== null) return since(host.metrics.timestamp)

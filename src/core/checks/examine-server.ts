@@ -124,7 +124,6 @@ function checkSecrecy({ url, certificateEnds, now }: ServerFacts): CheckResult {
   ]
 }
 
-/** Examines a server from here. */
 export function examineServer(facts: ServerFacts): Examination {
   return gather([
     checkReadiness(facts),

@@ -8,9 +8,7 @@ const lateFactor = 1.5
 export const severities = ['error', 'warning', 'note'] as const
 export type Severity = (typeof severities)[number]
 
-/**
- * Findings of `rsm hosts doctor`, `rsm agent status` and `rsm server doctor`; a closed set that programs may rely on.
- */
+/** Findings of the commands `doctor` and `agent status`; a closed set that programs may rely on. */
 export type FindingCode =
   | 'never-joined'
   | 'revoked'
@@ -59,7 +57,6 @@ export type FindingCode =
   | 'software'
   | 'upgrade'
 
-/** A fault or note about a host, an agent or a server. */
 export interface Finding {
   readonly code: FindingCode
   readonly severity: Severity
@@ -74,7 +71,6 @@ export interface Finding {
 /** Result of one check: findings; or a few words if it passed; or null if it does not apply. */
 export type CheckResult = readonly Finding[] | string | null
 
-/** Input of a host's checks. */
 export interface HostFacts {
   readonly host: Host
   /** URL of the server, as the caller knows it. */
@@ -87,7 +83,6 @@ export interface HostFacts {
   readonly waiting: number | null
 }
 
-/** A finding, and the hosts that share it. */
 interface FoldedFinding {
   readonly finding: Finding
   readonly hostnames: readonly string[]

@@ -62,7 +62,6 @@ export function checkHeartbeats(facts: HostFacts): CheckResult {
   return silent === null ? 'heartbeats arrive' : `heard ${span(silent)} ago`
 }
 
-/** Checks that there is a link over which a script can be sent. */
 export function checkLink(facts: HostFacts): CheckResult {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || stopped(facts) !== null) return null
@@ -173,7 +172,6 @@ export function checkHealth(facts: HostFacts): CheckResult {
   ]
 }
 
-/** Counts tasks that wait for an unreachable host. */
 export function checkWork({ host, waiting }: HostFacts): CheckResult {
   if (waiting === null || waiting === 0 || host.agent?.connected === true) return null
   return [

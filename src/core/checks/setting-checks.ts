@@ -25,7 +25,6 @@ export function checkClock(offset: number | null): CheckResult {
   ]
 }
 
-/** Compares the agent's release with the server's. */
 export function checkVersion({ host, server }: HostFacts): CheckResult {
   if (host.agent === null || server === null) return null
   const { agentVersion } = host.agent
@@ -58,12 +57,10 @@ export function checkContainment({ containment = null }: Reported): CheckResult 
   ]
 }
 
-/** Whether a script can do anything there. */
 export function isUnbounded({ runsAsRoot, sandbox }: Reported): boolean {
   return runsAsRoot === true && sandbox === 'none'
 }
 
-/** Checks the user and sandbox of scripts. */
 export function checkUser(reported: Reported): CheckResult {
   const { runAs = null, runsAsRoot = null, sandbox = null } = reported
   if (runAs === null || runsAsRoot === null || sandbox === null) return null
@@ -79,7 +76,6 @@ export function checkUser(reported: Reported): CheckResult {
   ]
 }
 
-/** Checks which limits of a task can be enforced there. */
 export function checkLimits({ enforces = null }: Reported): CheckResult {
   if (enforces === null) return null
   const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
@@ -89,7 +85,6 @@ export function checkLimits({ enforces = null }: Reported): CheckResult {
   ]
 }
 
-/** Checks that `rsm terminal` works there. */
 export function checkTerminals({ host }: HostFacts): CheckResult {
   const terminal = host.agent?.terminal ?? null
   if (terminal === null) return null

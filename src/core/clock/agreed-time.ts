@@ -4,7 +4,6 @@ export interface Reading {
   readonly wall: number
   /** Since boot, by CLOCK_BOOTTIME, which cannot be set. */
   readonly up: number
-  /** Identifies the boot. */
   readonly bootId: string
 }
 
@@ -16,10 +15,7 @@ interface Step {
   readonly ran: number
 }
 
-/**
- * Period in which the wall clock was behind. A time stamp in it may be `by` too early, so its data may be that much
- * younger.
- */
+/** Period in which the wall clock was behind: what was stamped then may be `by` younger than it looks. */
 interface Behind {
   readonly from: number
   readonly to: number
@@ -54,10 +50,7 @@ const tolerance = 60_000
 export const agreedAfter = 24 * 3600_000
 /** Longest interval between stored readings, and so the most that is lost by a crash. */
 export const writtenEvery = 10 * 60_000
-/**
- * Most steps, and most periods behind, that are kept apart. Beyond that the oldest two merge and wait as long as the
- * younger.
- */
+/** Most steps, and most periods behind; beyond that the oldest two merge, and wait like the younger. */
 const mostKept = 16
 
 const spans = [

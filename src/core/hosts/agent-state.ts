@@ -4,21 +4,15 @@ import type { Limits } from '../tasks/limits.ts'
 /** Percent free on its data directory's disk below which an agent is DEGRADED, because spools may fail. */
 export const leastFreePercent = 3
 
-/**
- * State that an agent reports on its own host; times are ISO 8601. Parts of `Setting` are null until it has
- * registered.
- */
+/** An agent's own report; times are ISO 8601. Parts of `Setting` are null until it has registered. */
 export interface AgentState extends Setting {
-  /** Version of the agent's rsm. */
   readonly version: string
   readonly agentId: string
-  /** Null until it has registered. */
   readonly hostId: number | null
   readonly hostname: string
   readonly url: string
   readonly onDemand: boolean
   readonly linked: boolean
-  /** When the link was established or lost. */
   readonly since: string
   /** Why there is no link; before registration, why it is not registered. */
   readonly reason: string | null

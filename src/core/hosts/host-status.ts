@@ -9,16 +9,11 @@ export interface HostStanding {
   readonly reason: string | null
 }
 
-/** Facts from which the server derives a host's status. */
 export interface HostSigns {
-  /** Whether an agent has ever registered for it. */
   readonly registered: boolean
   /** Whether the token of its agent was revoked, and no agent has registered since. */
   readonly revoked?: boolean
-  /**
-   * Since the last heartbeat or registration, or since the server's start if that is later: a restart resets the
-   * count. By the monotonic clock.
-   */
+  /** Since the last heartbeat or registration, at most since the server's start. By the monotonic clock. */
   readonly secondsSilent: number
   /** Since the last heartbeat, across restarts, by the server's wall clock: for display only. */
   readonly secondsSinceHeartbeat?: number | null
@@ -74,9 +69,7 @@ export const defaultWarnAfter = 600
 
 const isDisk = ({ name }: Measure): boolean => /^(disk|inodes) /.test(name)
 
-/** Load state of a host, over its reports. */
 export interface Load {
-  /** Names of measures that warn. */
   readonly warns: readonly string[]
   /** Time since which cpu or memory was high in every report, monotonic milliseconds. */
   readonly highSince: Readonly<Record<string, number>>
@@ -110,10 +103,7 @@ export function measuresNamed(metrics: Metrics | null, names: readonly string[])
     .sort((a, b) => b.percent - a.percent)
 }
 
-/**
- * Measures worth showing, the highest first: disks always, cpu and memory only if the host's reason names them,
- * because every busy host has short peaks.
- */
+/** Highest first: disks, and cpu and memory if the host's reason names them, because short peaks are normal. */
 export function highMeasures(metrics: Metrics | null, { status, reason }: HostStanding): Measure[] {
   const least = status === 'WARNING' ? clearPercent : warnPercent
   const isNamed = ({ name }: Measure) =>
@@ -192,7 +182,6 @@ export interface LinkSigns {
   /** Whether its agent ever linked over `rsm.1`; other agents are reachable without a link that the server sees. */
   readonly hasLinked: boolean
   readonly onDemand: boolean
-  /** Since the link was lost. */
   readonly secondsUnlinked: number
   /** Why there is no link; null if unknown. */
   readonly fault: string | null
@@ -228,13 +217,9 @@ export type ShownStatus = (typeof shownStatuses)[number]
 
 /** A shown status as one word, for selectors, flags and metrics: `NO_LINK`. */
 export const statusWord = (status: ShownStatus): string => status.replace(' ', '_')
-/** Values of flags. */
 export const statusWords = shownStatuses.map(statusWord)
 
-/**
- * Shown status of a host from the REST API; hosts of older servers, which do not report reachability, keep their
- * status.
- */
+/** Hosts of older servers, which do not report reachability, keep their status. */
 export function shownStatus(host: Pick<Host, 'status' | 'agent'>): ShownStatus {
   const { status, agent } = host
   const lacksLink = !canBeReached(host) && agent?.onDemand !== true && agent?.linkLostAt !== null
@@ -251,7 +236,6 @@ export function faultInBrackets(fault: string | null | undefined): string {
   return ` (${wasStopped(fault) ? stoppedReason : fault})`
 }
 
-/** Whether an agent lacks a link that it should have. */
 export const lacksLink = ({ connected, hasLinked, onDemand }: Omit<LinkSigns, 'secondsUnlinked' | 'fault'>) =>
   !connected && hasLinked && !onDemand
 

@@ -11,14 +11,10 @@ export type AuthType = (typeof authTypes)[number]
 export const sandboxModes = ['none', 'user', 'strict'] as const
 export type SandboxMode = (typeof sandboxModes)[number]
 
-/**
- * How an agent contains the processes of a script, strongest first: decides whether ending a script reaches all of
- * them.
- */
+/** How an agent contains the processes of a script; decides whether ending it reaches all of them. */
 export const containments = ['cgroup', 'pid-namespace', 'process-group'] as const
 export type Containment = (typeof containments)[number]
 
-/** Facts last reported by the agent. */
 export interface SystemInfo {
   os: string
   /** PRETTY_NAME of os-release(5); absent if the agent did not report it. */

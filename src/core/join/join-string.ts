@@ -6,7 +6,6 @@ import type { Build } from '../release.ts'
 export interface Join {
   /** In the form of `normalUrl`. */
   readonly url: string
-  /** An enrollment token. */
   readonly token: string
   /** In the form of `showPin`; left out if a certificate authority vouches for the server. */
   readonly fingerprint?: string
@@ -29,10 +28,7 @@ export function joinString({ url, token, fingerprint }: Join): string {
   return prefix + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-/**
- * Parses a string from `joinString`. Errors: `usage`, which tells whether it was cut, altered, or has another
- * version.
- */
+/** Errors: `usage`, which tells whether the string was cut, altered, or has another version. */
 export function readJoin(text: string): Join {
   const trimmed = text.trim()
   if (trimmed === '')

@@ -15,7 +15,6 @@ export interface RestoreConfirmed {
 
 /** Answer to `rsm server confirm-clock`. */
 export interface ClockConfirmed {
-  /** By the server's clock. */
   serverTime: string
   /** Null if the clock was not in doubt. */
   doubt: ClockDoubt | null
@@ -64,10 +63,7 @@ export interface ProcessStatus extends ServerStatus {
   /** Why the store and the audit log refuse writes; null if they accept them. */
   readOnly: string | null
   auditRefused: string | null
-  /**
-   * Address of PostgreSQL; null if the store is in the data directory. Older servers leave out this field and the
-   * next two.
-   */
+  /** Address of PostgreSQL; null without it. Older servers leave out this field and the next two. */
   storeAddress?: string | null
   /** Why the store cannot be reached; null if it can. */
   storeFault?: string | null
@@ -76,7 +72,6 @@ export interface ProcessStatus extends ServerStatus {
   /** This and the next two are null while the store cannot be reached. */
   hosts: number | null
   runningTasks: number | null
-  /** Open terminal sessions. */
   terminals: number | null
 }
 
@@ -84,7 +79,6 @@ export interface ProcessStatus extends ServerStatus {
 export interface UpgradeNote {
   from: string
   to: string
-  /** SHA-256 of the new executable. */
   sha256: string
   /** Why the previous one was restored; null before the replacement. */
   reverted: string | null
@@ -130,9 +124,7 @@ export interface ControlCalls {
 }
 export type ControlName = keyof ControlCalls
 
-/**
- * Calls answered with bytes. If the stream is cut off, the trailer `controlTrailer` holds the error, percent-encoded.
- */
+/** Calls answered with bytes. After a cut, the trailer `controlTrailer` holds the error, percent-encoded. */
 export interface ControlStreams {
   /** With a passphrase, the backup contains the keys, sealed with it. */
   backup: { input: { withOutput: boolean; passphrase?: string } }

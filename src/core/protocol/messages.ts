@@ -29,10 +29,7 @@ const journal = object({ sequence })
 const mark = object({
   run: id,
   sequence,
-  /**
-   * HMAC-SHA256 over the agent, `run` and `sequence`, base64url: proves that this server issued the mark to this
-   * agent.
-   */
+  /** HMAC-SHA256 over the agent, `run` and `sequence`, base64url: proves that this server issued the mark. */
   mac: optional(bytes32),
 })
 export type RunMark = Infer<typeof mark>
@@ -145,16 +142,13 @@ export const payloads = {
     signal: optional(nullable(signal)),
     error: optional(nullable(sentence)),
     lastSequence: optional(lastSequence),
-    /** Bytes that the script wrote, before truncation. */
+    /** Before truncation. */
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
     /** For a copy: whether it changed anything, or would have (`check`). Absent if unknown, and for other kinds. */
     changed: optional(truth),
-    /**
-     * Containment of its process tree; null if it never started. Accepts unknown levels of newer agents, so that no
-     * result is lost.
-     */
+    /** Null if it never started. Accepts unknown levels of newer agents, so that no result is lost. */
     containment: optional(nullable(text({ maxLength: 64 }))),
     /** Processes that survived the kill. Absent although `containment` is set: unknown. */
     survivors: optional(
@@ -166,7 +160,7 @@ export const payloads = {
         20,
       ),
     ),
-    /** Set if they ran; `exitCode` is null if unknown. */
+    /** `exitCode` is null if unknown. */
     verify: optional(
       object({
         status: gateStatus,
@@ -205,14 +199,12 @@ export const payloads = {
       /** How this agent ends process trees. */
       containment: name,
       terminal: truth,
-      /** Why it cannot open terminals. */
       terminalLack: optional(sentence),
       /** Default user for scripts; older agents leave out this field and the following ones. */
       runAs: optional(text({ maxLength: 256 })),
       /** Whether that user is root (uid 0). */
       runsAsRoot: optional(truth),
       sandbox: optional(name),
-      /** Limits that this agent can enforce. */
       limits: optional(list(text({ maxLength: 64 }), 64)),
       /** Supports COPY_FILE, FETCH_FILE and the stdin of a script. */
       files: optional(truth),
@@ -249,15 +241,9 @@ export const payloads = {
     inputKey: optional(bytes32),
     ...signed,
   }),
-  /**
-   * `inputKey`: the agent's X25519 key, if the TERMINAL_OPEN had one. `typed`: input accepted so far; agents that do
-   * not count it leave it out.
-   */
+  /** `inputKey`: the agent's X25519 key, if the server sent one. `typed`: input accepted, if it is counted. */
   TERMINAL_OPENED: object({ sessionId: id, inputKey: optional(bytes32), typed: optional(typed) }),
-  /**
-   * `by` identifies a gapless stream of input; `position` is the number of its characters before `data`. Both or
-   * neither.
-   */
+  /** `by`: a gapless stream of input; `position`: its characters before `data`. Both or neither. */
   TERMINAL_INPUT: object({
     sessionId: id,
     data: text(),
@@ -278,10 +264,7 @@ export const payloads = {
     signal: nullable(signal),
     reason: nullable(sentence),
   }),
-  /**
-   * `sessionId` is set if the error is about a terminal session, not a frame: 413 from an agent reports dropped
-   * input.
-   */
+  /** `sessionId`: the terminal session, if it is not about a frame; then 413 from an agent reports dropped input. */
   ERROR: object({
     code: number(),
     message: sentence,
@@ -305,7 +288,7 @@ export type TerminalOpen = Payloads['TERMINAL_OPEN']
 export type TerminalOutput = Payloads['TERMINAL_OUTPUT']
 export type TerminalClosed = Payloads['TERMINAL_CLOSED']
 
-/** Envelope of every message; `timestamp` is never trusted. */
+/** `timestamp` is never trusted. */
 export type Message<T extends MessageType = MessageType> = {
   [K in T]: { type: K; id: string; timestamp: string; payload: Payloads[K] }
 }[T]

@@ -12,7 +12,6 @@ const fileKind = oneOf('FILE', 'TREE')
 const fileMode = text({ pattern: /^[0-7]{3,4}$/ })
 const fileOwner = text({ maxLength: 32 })
 
-/** A file of the server, and how to put it in place on a host. */
 export const copy = object({
   file,
   path,

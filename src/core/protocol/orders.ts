@@ -1,10 +1,7 @@
 import type { SignedType } from '../signing.ts'
 import type { CopyFile, ExecuteScript, FetchFile, UpgradeOrder } from './messages.ts'
 
-/**
- * Work that the server orders an agent to do, each an execution: the payload of its message plus its kind. No payload
- * has a field `kind` of its own.
- */
+/** Work for an agent, each an execution: the payload of its message (none has a field `kind`) plus its kind. */
 export type Order =
   | (Omit<ExecuteScript, 'upgrade'> & { readonly kind: 'SCRIPT' })
   | (ExecuteScript & { readonly kind: 'UPGRADE'; readonly upgrade: UpgradeOrder })

@@ -38,7 +38,6 @@ export interface TerminalPayloads {
     recorded: boolean
     /** Read-only: input is refused. */
     watching: boolean
-    /** Names of users who watch. */
     watchers: string[]
     /** Input that the session accepted; null: a TERMINAL_TYPED follows. Absent from older servers. */
     typed?: TypedCount | null

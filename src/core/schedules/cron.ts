@@ -33,7 +33,6 @@ export interface CronSlots {
   next(after: number): number | null
 }
 
-/** An invalid expression; `fault` is for people. */
 export interface CronFault {
   readonly fault: string
 }

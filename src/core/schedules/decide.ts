@@ -25,7 +25,7 @@ export type SkipReason = (typeof skipReasons)[number]
 /** Milliseconds by which a slot can be late without counting as missed: another server takes over within this. */
 export const onTimeWithin = 60_000
 
-/** Input of a decision; times in milliseconds since 1970. */
+/** Times in milliseconds since 1970. */
 export interface Present {
   readonly scheduleId: number
   readonly slots: Slots
@@ -50,7 +50,6 @@ export interface Skip extends SlotRange {
 
 /** Changes to make now, in one transaction. */
 export interface Decision {
-  /** Slot to run; null: none. */
   readonly run: number | null
   readonly skip: readonly Skip[]
   readonly cursor: number
@@ -80,10 +79,7 @@ function mayRun({ scheduleId, slots, missed, missedWithinSeconds, now }: Present
   return late <= onTimeWithin || (missed === 'ONCE' && late <= missedWithinSeconds * 1000)
 }
 
-/**
- * Decides what happens to the due slots of a schedule (contract §14). Each is run, queued or skipped; at most one
- * runs.
- */
+/** Runs, queues or skips each due slot of a schedule (contract §14); at most one runs. */
 export function decide(present: Present): Decision {
   const { scheduleId, slots, overlap, restoredAt, jumpedTo, isRunning, now } = present
   const skip: Skip[] = []

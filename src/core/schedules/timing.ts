@@ -92,10 +92,7 @@ function shortestInterval(slots: Slots, now: number): number | null {
   return shortest
 }
 
-/**
- * Like `slotsOf`; null for a timing that is invalid here, because a program with other time zones may have written
- * it.
- */
+/** Like `slotsOf`; null for an invalid timing: its writer may have had other time zones. */
 export function slotsIfKnown(timing: Timing): Slots | null {
   try {
     return slotsOf(timing)

@@ -10,7 +10,6 @@ export type Wall = number
 /** A time zone of the IANA database, as known to this program's ICU. */
 export interface Zone {
   readonly name: string
-  /** The name that ICU resolves it to. */
   readonly canonical: string
   /** Local time at an instant, without the milliseconds. */
   wallAt(instant: number): Wall

@@ -6,10 +6,7 @@ import type { DeclaredParam } from './front-matter.ts'
 /** Most declared params that a fault lists, and most unknown ones that are compared with all declared ones. */
 const mostNamed = 10
 
-/**
- * Limits per script: patterns, instructions of all of them, and characters of a matched value. Match time grows with
- * each.
- */
+/** Limits of patterns, of all their instructions, and of a value: match time grows with each. */
 const mostPatterns = 20
 const mostInstructions = 1_000
 const longestValue = 256
@@ -46,7 +43,6 @@ const estimatedSize = (pattern: string) =>
     pattern.length,
   )
 
-/** Returns the compiled pattern, or its fault. */
 function compiled(engine: typeof RE2JS, pattern: string): RE2JS | string {
   if (foldsUnicode(pattern))
     return 'has (?i) with \\p, \\P, \\x{…} or letters beyond ASCII: use only one of the two'

@@ -3,7 +3,6 @@ import { nearest } from '../text/nearest.ts'
 import { paramFaults, paramNameFault } from './params.ts'
 import type { ScriptType } from './script-form.ts'
 
-/** A parameter as declared by a script. */
 export interface DeclaredParam {
   readonly name: string
   /** Must be given and not empty. */
@@ -56,11 +55,9 @@ const maxParams = 200
 const longestPattern = 200
 /** Parsing stops after these, because no one fixes more at once. */
 const maxFaults = 100
-/** Lines searched for misplaced front matter. */
 const maxSearched = 200
 const types: readonly ScriptType[] = ['BASH', 'PYTHON', 'POWERSHELL']
 
-/** A fault at a position in the current line. */
 class Misplaced extends Error {
   readonly at: number
   constructor(at: number, message: string) {

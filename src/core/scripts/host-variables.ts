@@ -1,6 +1,5 @@
 import { sizeOfVariable } from './params.ts'
 
-/** A host as known to the server. */
 export interface KnownHost {
   readonly id: number
   readonly hostname: string
@@ -22,10 +21,7 @@ function tagVariables(tags: KnownHost['tags']): [name: string, value: string][] 
   )
 }
 
-/**
- * Environment variables that describe the host to a script. Beyond 64 KiB, variables are left out, those of single
- * tags first.
- */
+/** Environment variables that describe the host to a script. Beyond 64 KiB, single tags are left out first. */
 export function hostVariables({ id, hostname, tags, clusters }: KnownHost): Record<string, string> {
   const all: [string, string][] = [
     ['RSM_HOST', hostname],

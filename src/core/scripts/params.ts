@@ -53,10 +53,7 @@ const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
  */
 const maxVariableBytes = 128 * 1024 - 2
 const tooLong = `has more than ${maxVariableBytes} bytes in name and value, the most that Linux allows: pass it as a file or as stdin`
-/**
- * Linux limits all variables and arguments together to a quarter of the stack limit, 2 MiB by default. Half of that
- * is for params.
- */
+/** Linux allows a quarter of the stack limit, 2 MiB by default, for all variables and arguments: half for params. */
 const maxAllBytes = 1024 * 1024
 /** The terminator and the pointer that each variable takes besides its text. */
 const bytesBeside = 10
@@ -64,7 +61,6 @@ const bytesBeside = 10
 type Params = Readonly<Record<string, string>>
 
 const utf8 = new TextEncoder()
-/** Bytes of name and value. */
 export const sizeOfVariable = (name: string, value: string): number => name.length + utf8.encode(value).length
 
 /** Why a parameter cannot have this name, phrased to follow the name; null if it can (contract §4). */
@@ -84,10 +80,7 @@ export function reservedFault(name: string): string | null {
 /** Variables that the server adds to the params. */
 const serverVariables = /^RSM_(HOST|HOST_ID|CLUSTERS|TAGS|TAG_[A-Z0-9_]+|PHASE|EXIT_CODE)$/
 
-/**
- * Why an agent refuses this variable, phrased to follow its name; null if it is valid. The agent checks again,
- * because the server may be compromised.
- */
+/** Null if valid, else phrased to follow the name. Agents check too: the server may be compromised. */
 export function variableFault(name: string, value: string): string | null {
   if (value.includes('\0')) return 'contains a NUL byte, which an environment variable cannot hold'
   if (sizeOfVariable(name, value) > maxVariableBytes) return tooLong
@@ -111,7 +104,6 @@ export function paramFaults(field: 'params' | 'secretParams', params: Params): F
   return faults
 }
 
-/** Faults of both kinds taken together. */
 export function jointFaults(params: Params, secretParams: Params): FieldFault[] {
   const faults = Object.keys(secretParams)
     .filter((name) => Object.hasOwn(params, name))

@@ -6,7 +6,6 @@ export type ScriptType = (typeof scriptTypes)[number]
 /** Bytes of UTF-8; the schema limits characters, the service limits bytes (contract §1). */
 export const maxScriptBytes = 1024 * 1024
 
-/** Characters of `firstLine`. */
 const longestFirstLine = 80
 
 /** Valid file names of a script: never a path. */
@@ -45,10 +44,7 @@ const families: Record<ScriptType, Family> = {
   },
 }
 
-/**
- * BASH scripts with such a first line run with the host's `sh`, as the kernel would run them. Options are not checked
- * against that `sh`.
- */
+/** BASH scripts that run with the host's `sh`, as the kernel would. Options are not checked against that `sh`. */
 const plainShell: Family = { ...families.BASH, names: /^(da|a)?sh$/, program: 'sh' }
 
 /** Paths where an interpreter is the one that agents find. */

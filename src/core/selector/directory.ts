@@ -1,6 +1,5 @@
 import type { Operator } from './parse.ts'
 
-/** Facts of a host that selectors can match. */
 export interface SelectorHost {
   readonly id: number
   readonly hostname: string
@@ -8,7 +7,6 @@ export interface SelectorHost {
   readonly status: string
   /** Whether it sends heartbeats but lacks the link that it should have. */
   readonly noLink: boolean
-  /** Whether scripts reach it. */
   readonly reachable: boolean
   readonly os: string | null
   readonly arch: string | null

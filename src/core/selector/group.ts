@@ -2,10 +2,7 @@ import { statusWords } from '../hosts/host-status.ts'
 import { unknownName } from '../text/nearest.ts'
 import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 
-/**
- * Meaning of `@…` (contract §8). Words are lower case, because groups ignore case; wildcards are kept, and are
- * literal if `exact`.
- */
+/** Meaning of `@…` (contract §8), in lower case because groups ignore case. Wildcards are literal if `exact`. */
 export type Group =
   | { readonly by: 'everything' | 'reachable' }
   | { readonly by: 'cluster'; readonly name: string; readonly exact?: true }

@@ -107,10 +107,7 @@ function checkRoom(choices: readonly Choice[], last: string, room: Room, place: 
     )
 }
 
-/**
- * Expands `rack[1-2]n[01-10]` to every name; text without a bracket stands for itself. Charges `room`. Brackets must
- * be balanced, as the caller ensures.
- */
+/** Every name of `rack[1-2]n[01-10]`. Charges `room`. Brackets must be balanced, as the caller ensures. */
 export function expandPattern(text: string, room: Room, place: Place): string[] {
   const choices: Choice[] = []
   // Spans brackets with one index: `a[1-90000]b[1]b[1]…` would otherwise walk over all names at every bracket.

@@ -13,9 +13,7 @@ function compareIndexes(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/**
- * `08,09,10` → `08-10`: padded indexes form runs of equal length only, unpadded ones never continue into padded ones.
- */
+/** `08,09,10` → `08-10`: padded indexes form runs of equal length, without unpadded ones. */
 function foldIndexes(indexes: readonly string[]): string {
   const runs: string[] = []
   let first = indexes[0] ?? ''
@@ -34,7 +32,6 @@ function foldIndexes(indexes: readonly string[]): string {
   return runs.join(',')
 }
 
-/** Merges the blocks that differ in this axis only. */
 function mergeAxis(blocks: readonly Block[], axis: number): Block[] {
   const groups = new Map<string, { block: Block; indexes: string[] }>()
   for (const block of blocks) {
@@ -99,10 +96,7 @@ function cut(name: string): { literals: string[]; indexes: string[] } {
   return { literals, indexes }
 }
 
-/**
- * Folds names to a node set, like `nodeset -f`: `web1,web2,db1` → `db1,web[1-2]`. The empty list gives the empty
- * text.
- */
+/** Folds names like `nodeset -f`: `web1,web2,db1` → `db1,web[1-2]`. The empty list gives the empty text. */
 export function foldNodeset(names: Iterable<string>): string {
   const patterns = new Map<string, { literals: string[]; vectors: string[][] }>()
   for (const name of new Set(names)) {

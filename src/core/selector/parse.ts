@@ -39,7 +39,6 @@ function operand(operator: Operator, raw: string, { field, text: whole, at }: Pl
   return { operator, text, place }
 }
 
-/** Splits at the operators outside brackets. */
 function split(text: string, field: string): Operand[] {
   const operands: Operand[] = []
   let start = 0

@@ -16,7 +16,6 @@ export type Strictness = 'all' | 'names' | 'none'
 interface ResolveOptions {
   /** Field of the selector in a request; default `selector`. */
   readonly field?: string
-  /** Default `all`. */
   readonly strictness?: Strictness
 }
 
@@ -93,7 +92,6 @@ class Resolution {
     return result
   }
 
-  /** Yields if the slice is full. */
   *#giveWay(): Sliced<void> {
     if (this.#slice < stepsPerSlice) return
     const stepped = this.#slice

@@ -1,13 +1,11 @@
 import { invalid, type RsmError } from '../errors.ts'
 import { shortened } from '../text/pieces.ts'
 
-/** Characters of a selector that a message quotes. */
 const longestShown = 100
 
 /** Position in a selector, and the field of the request that holds it. */
 export interface Place {
   readonly field: string
-  /** The whole selector. */
   readonly text: string
   /** From 0; messages count from 1. */
   readonly at: number

@@ -3,10 +3,7 @@ import type { Group } from './group.ts'
 import { createRoom } from './nodeset-pattern.ts'
 import { type Operator, parseSelector, type Selector, type Term } from './parse.ts'
 
-/**
- * Hosts of a target (contract §4): each of `hosts` and `exclude` is a selector, each of `tags` `KEY=VALUE` or
- * `key:value`.
- */
+/** A target (contract §4): `hosts` and `exclude` are selectors, `tags` are `KEY=VALUE` or `key:value`. */
 export interface NamedHosts {
   readonly hosts?: readonly string[]
   readonly clusters?: readonly string[]

@@ -133,7 +133,6 @@ export function longestRun(timeout: number, { verify, rollback }: GateTimes = {}
   return times.reduce((sum, time) => sum + time, (verify?.retries ?? 0) * (verify?.intervalSeconds ?? 0))
 }
 
-/** Phases that an execution can have. */
 export const phasesOf = ({ verify, rollback }: GateTimes = {}): readonly Phase[] => [
   'SCRIPT',
   ...(verify ? (['VERIFY'] as const) : []),

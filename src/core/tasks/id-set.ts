@@ -10,7 +10,6 @@ export function foldIds(ids: readonly number[]): string {
   return runs.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(',')
 }
 
-/** Ids of a folded set, ascending. */
 export function unfoldIds(folded: string): number[] {
   if (folded === '') return []
   return folded.split(',').flatMap((run) => {

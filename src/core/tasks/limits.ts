@@ -40,7 +40,6 @@ export function lowerLimits(one: Limits, other: Limits): Limits {
   return lower
 }
 
-/** Requested limits that cannot be enforced. */
 export function notEnforced(limits: Limits, enforced: readonly string[]): LimitName[] {
   return limitNames.filter((name) => limits[name] !== undefined && !enforced.includes(name))
 }

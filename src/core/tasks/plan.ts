@@ -70,7 +70,6 @@ export interface Standing {
 }
 
 export interface Decision {
-  /** Positions to start now, ascending. */
   readonly start: readonly number[]
   /** Positions to mark SKIPPED, ascending. */
   readonly skip: readonly number[]
@@ -102,7 +101,6 @@ export class Plan {
   #failures = 0
   /** First position that still waits for its turn. */
   #next = 0
-  /** First batch that has not ended. */
   #batch = 0
   /** Last batch in which a host had its turn. */
   #begun = -1
@@ -163,7 +161,6 @@ export class Plan {
     this.#begun = Math.max(this.#begun, this.#batchOf[position] ?? 0)
   }
 
-  /** Moves to the next waiting host; false if there is none. */
   #seekNext(): boolean {
     while (this.#next < this.#states.length && this.#states[this.#next] !== waiting) this.#next++
     while (this.#batch < this.batches.length && this.#openIn[this.#batch] === 0) this.#batch++
@@ -172,9 +169,7 @@ export class Plan {
     return false
   }
 
-  /**
-   * Whether the batch of the next host has begun, or may begin: the previous batch and the pause after it are over.
-   */
+  /** Whether the batch of the next host may run: the previous batch and the pause after it are over. */
   #mayStart(now: number): boolean {
     const batch = this.#batchOf[this.#next] ?? 0
     if (batch <= this.#begun) {

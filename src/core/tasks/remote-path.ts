@@ -1,4 +1,3 @@
-/** Longest path in bytes that Linux accepts. */
 const longestPath = 4095
 
 /** Fault of a path on a host, or null: it must be absolute, without `..`, and not too long (contract §13). */

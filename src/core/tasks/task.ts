@@ -10,13 +10,11 @@ export function runsScript(type: TaskType): type is ScriptType {
   return (scriptTypes as readonly string[]).includes(type)
 }
 
-/** How a task proceeds over its hosts (contract §4). */
 export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
 export type Strategy = (typeof strategies)[number]
 
 /** Hosts at a time: a number, a percentage of them, or a list for canaries whose last entry repeats. */
 export type BatchSize = number | string | (number | string)[]
-/** A number of hosts, or a percentage of them. */
 export type MaxFailures = number | string
 
 export const taskStatuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'] as const
@@ -70,9 +68,7 @@ export interface TaskResult {
   truncated: boolean
   outputComplete: boolean
   error: string | null
-  /**
-   * Containment of its processes, by which a timeout or a cancel finds them; null if nothing was started, or unknown.
-   */
+  /** By which a timeout or a cancel finds its processes; null if nothing was started, or unknown. */
   containment: Containment | null
   /** Processes that could not be ended, 20 at most; null if a process may have escaped unseen. */
   survivors: Survivor[] | null

@@ -7,15 +7,11 @@ export type TerminalStatus = (typeof terminalStatuses)[number]
 /** Characters of a session's command that its record keeps: a list of 500 whole scripts would be 100 MB. */
 export const longestCommandShown = 1024
 
-/** Size for a recording without a valid one. */
 const fallbackSize = { cols: 80, rows: 24 }
 
 export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
 
-/**
- * Input that a session accepted (contract §7): `count` characters of the input stream `by`. '' before any input; null
- * if the amount is unknown.
- */
+/** Input accepted (contract §7): `count` characters of the stream `by` ('' before any; null if unknown). */
 export interface TypedCount {
   readonly by: string | null
   readonly count: number

@@ -8,10 +8,7 @@ const levelNames = new Map<unknown, string>(
 )
 const levelColors: Readonly<Record<string, number>> = { DEBUG: 2, WARN: 33, ERROR: 31 }
 
-/**
- * Formats a log line for people: `14:34:05 WARN  no link to the server  code=1006`, followed by the stack if there is
- * one.
- */
+/** `14:34:05 WARN  no link to the server  code=1006`, followed by the stack if there is one. */
 export function logLineForPeople(json: string, isColored: boolean): string {
   const { level, time, msg, err, ...fields } = JSON.parse(json) as Record<string, unknown>
   const date = new Date(String(time))

@@ -34,10 +34,7 @@ function distance(a: string, b: string, bound: number, budget: Budget): number {
   return previous[b.length] ?? bound + 1
 }
 
-/**
- * The name most like `word`, ignoring case; undefined if none is near. Only a hint: of very many or very long names,
- * it compares the first ones.
- */
+/** The name most like `word`, ignoring case; undefined if none is near. Of many names, tries the first ones. */
 export function nearest(word: string, names: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase()
   const budget = { pairs: maxPairs }
@@ -54,10 +51,7 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
   return found
 }
 
-/**
- * Prefixes of messages about unknown names and empty targets, by which the command line recognises them (contract §8:
- * exit 5).
- */
+/** Prefixes by which the command line recognises unknown names and empty targets (contract §8: exit 5). */
 const unknownPrefix = 'no such '
 const unknownTagPrefix = 'no host has the tag '
 export const matchesNone = 'matches no host'

@@ -5,7 +5,6 @@ import { isUnknownName } from './nearest.ts'
 /** Count that a server adds if it found more unknown names than it lists. */
 const isRest = (message: string) => /^and \d+ more\b/.test(message)
 
-/** Whether unknown names are the only faults. */
 export function areUnknownNames(faults: readonly FieldFault[]): boolean {
   return (
     faults.some(({ message }) => isUnknownName(message)) &&
@@ -23,10 +22,7 @@ function listed(kind: string, names: readonly string[]): string {
   return isRange ? foldNodeset(bare) : names.join(', ')
 }
 
-/**
- * Groups unknown names by kind: `no such host: web4, web5 (did you mean web1?); no such cluster: db`, `no such host:
- * web[5-9]`.
- */
+/** Groups unknown names by kind: `no such host: web4, web[6-9]; no such cluster: db`. */
 export function foldUnknownNames(faults: readonly FieldFault[]): string {
   const kinds = new Map<string, string[]>()
   const rest: string[] = []

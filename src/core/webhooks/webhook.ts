@@ -11,7 +11,6 @@ export const webhookEvents = [
 ] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 
-/** Data of an event; its fields depend on the type. */
 export type EventData = Readonly<
   Record<string, string | number | boolean | null | string[] | Record<string, number>>
 >
@@ -47,7 +46,6 @@ const triedFor = 24 * hour
 /** Longest delay of an attempt in milliseconds; a longer one means that the clock was ahead when it was scheduled. */
 const putOffFor = hour + minute
 
-/** Fault of a webhook's secret, or null. */
 export function secretFault(secret: string): string | null {
   const shape = `must be ${secretPrefix} and the base64 of ${shortestSecret} to ${longestSecret} bytes`
   const text = secret.slice(secretPrefix.length)
@@ -69,9 +67,7 @@ export function nextTry(tries: number, age: number): number | null {
   return isTimeOver(age + pause) ? null : pause
 }
 
-/**
- * Whether an attempt is due, also if the clock was ahead when it was scheduled. Times are milliseconds since 1970.
- */
+/** Due also if the clock was ahead when it was scheduled. Times are milliseconds since 1970. */
 export const isDue = (nextAt: number, now: number): boolean => nextAt <= now || nextAt - now > putOffFor
 
 /**

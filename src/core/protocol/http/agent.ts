@@ -15,7 +15,6 @@ export const AgentId = Type.String({
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
-/** Facts of a host, in registrations and some heartbeats. */
 const facts = {
   ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
   os: Type.Optional(Fact),
@@ -113,10 +112,7 @@ export const MetricsRequest = Type.Object(
 )
 export type MetricsRequest = Static<typeof MetricsRequest>
 
-/**
- * Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps its
- * current one.
- */
+/** `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps its current one. */
 export const AgentAck = Type.Object({
   serverTime: Time,
   configVersion: Type.Integer(),

@@ -20,9 +20,7 @@ export const OpaqueId = Type.String({
 /** ISO 8601 UTC with milliseconds. */
 export const Time = Type.String({ format: 'date-time', examples: ['2026-03-02T09:30:00.000Z'] })
 
-/**
- * Control characters except tabs and line ends, bidi and zero-width characters, unpaired surrogates (contract §1).
- */
+/** Control characters except tabs and line ends, bidi and zero-width ones, unpaired surrogates (contract §1). */
 const invisible =
   '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff'
 
@@ -91,7 +89,6 @@ export const Nothing = Type.Object({})
 
 export const Up = Type.Object({ status: Type.Literal('UP') })
 
-/** Schema of a list's `data`. */
 export const PageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     content: Type.Array(item),
@@ -103,7 +100,6 @@ export const PageOf = <T extends TSchema>(item: T) =>
     next: Type.Optional(Nullable(Type.Integer())),
   })
 
-/** `data` of every list. */
 export interface Page<T> {
   content: T[]
   page: number

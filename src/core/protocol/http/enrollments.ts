@@ -30,7 +30,6 @@ export const Enrollment = Type.Object({
 })
 export type Enrollment = Static<typeof Enrollment>
 
-/** An enrollment token that can still be used. */
 const OpenEnrollment = Type.Object({
   id: Id,
   name: Nullable(Type.String()),

@@ -23,10 +23,7 @@ export type Change = (typeof changes)[number]
 const Kept = Type.Enum(['created', 'updated'])
 const Removed = Type.Literal('removed')
 
-/**
- * `data` of `host`. Heartbeats and metrics alone cause no event; the newest come with the next one. `at` is when the
- * server emitted it.
- */
+/** Heartbeats and metrics alone cause no event; the next one has the newest. `at`: when it was emitted. */
 export const HostEvent = Type.Union([
   Type.Object({ change: Kept, at: Time, host: Host }),
   Type.Object({ change: Removed, at: Time, host: Type.Object({ id: Id }) }),
@@ -52,10 +49,7 @@ export type ClusterEvent = Static<typeof ClusterEvent>
 export const ReadyEvent = Type.Object({ id: EventId })
 export type ReadyEvent = Static<typeof ReadyEvent>
 
-/**
- * Reasons why a stream cannot resume at an id: it is from an earlier run of the server, later events are no longer
- * kept, or this server never issued it.
- */
+/** Why a stream cannot resume at an id: of an earlier run, no longer kept, or never issued. */
 export const resetReasons = ['RESTARTED', 'BEHIND', 'UNKNOWN'] as const
 /** `data` of `reset`: reload the current state; events continue from here. */
 export const ResetEvent = Type.Object({ reason: Type.Enum([...resetReasons]), id: EventId })

@@ -51,7 +51,6 @@ export const FetchedPartQuery = Closed({
 })
 export type FetchedPartQuery = Static<typeof FetchedPartQuery>
 
-/** Offset of the next part. */
 export const FetchedPart = Type.Object({ offset: Type.Integer() })
 export type FetchedPart = Static<typeof FetchedPart>
 
@@ -131,7 +130,6 @@ export const TaskFetch = Type.Object({
 export const TaskFile = Type.Object({
   hostId: Id,
   hostname: Type.String(),
-  /** Path on that host. */
   path: Type.String(),
   kind: Kind,
   size: Nullable(Type.Integer()),

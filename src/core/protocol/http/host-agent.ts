@@ -14,22 +14,17 @@ const setting = Type.Object({
   runsAsRoot: Nullable(Type.Boolean()),
   sandbox: Nullable(Type.Enum([...sandboxModes])),
   containment: Nullable(Containment),
-  /** Task limits that can be enforced there. */
   enforces: Nullable(Type.Array(Type.Enum([...limitNames]))),
 })
 export type Setting = Static<typeof setting>
 
-/** Facts that an agent reports with HELLO. */
 export const HelloFacts = Type.Object({
   ...setting.properties,
-  /** Whether terminals can be opened there. */
   terminal: Nullable(Type.Boolean()),
-  /** Why terminals cannot be opened. */
   terminalLack: Nullable(Type.String()),
 })
 export type HelloFacts = Static<typeof HelloFacts>
 
-/** Facts that an agent reports with each heartbeat. */
 export const BeatFacts = Type.Object({
   /** Whether it links only while there is work; older agents never report it. */
   onDemand: Nullable(Type.Boolean()),
@@ -47,10 +42,7 @@ export const HostAgent = Type.Object({
   uptime: Nullable(Type.Number()),
   /** Whether it has a link over which it can receive work: an agent of ours has sent HELLO. */
   connected: Type.Boolean(),
-  /**
-   * Whether a script would reach it, as in `@reachable`: it is linked; or it sends heartbeats, and links on demand or
-   * has never linked over `rsm.1`.
-   */
+  /** As in `@reachable`: linked; or sends heartbeats, and links on demand or never linked over `rsm.1`. */
   reachable: Type.Boolean(),
   /** When it lost its link; null while it is connected, and if it never was. */
   linkLostAt: Nullable(Time),

@@ -61,10 +61,7 @@ export const CarriedBytes = Type.Object({
 })
 export type CarriedBytes = Static<typeof CarriedBytes>
 
-/**
- * Pass `next` as `after` and `previous` as `before`; `previous` is 0 at the start of the log. A page may be empty
- * although more follow.
- */
+/** Pass `next` as `after`, `previous` (0 at the start) as `before`. An empty page need not be the last. */
 export const LogPage = Type.Object({
   taskId: OpaqueId,
   entries: Type.Array(LogEntry),

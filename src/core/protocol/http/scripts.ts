@@ -108,6 +108,5 @@ export const ScriptVersionSummary = Type.Object({
 })
 export type ScriptVersionSummary = Static<typeof ScriptVersionSummary>
 
-/** The script as of one of its versions. */
 export const ScriptVersion = Type.Object({ ...Script.properties, changedBy: Type.String() })
 export type ScriptVersion = Static<typeof ScriptVersion>

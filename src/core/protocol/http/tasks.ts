@@ -55,10 +55,7 @@ export const AdHocScript = Closed({
 })
 export type AdHocScript = Static<typeof AdHocScript>
 
-/**
- * Script that runs on a host after the main one, with its params, user and directory (contract §15). Exactly one of
- * the two.
- */
+/** Exactly one of the two. Runs with the main script's params, user and directory (contract §15). */
 const gate = { scriptId: Type.Optional(Id), script: Type.Optional(AdHocScript) }
 const Verify = Closed({
   ...gate,
@@ -124,10 +121,7 @@ export const ClusterExecute = Closed(
 )
 export type ClusterExecute = Static<typeof ClusterExecute>
 
-/**
- * How the server installs the agent over SSH; `url` and `fingerprint` are the server's, as in an enrollment token
- * (contract §10).
- */
+/** Installation over SSH; `url` and `fingerprint` as in an enrollment token (contract §10). */
 const install = {
   sudo: Type.Optional(Type.Boolean()),
   forgetCredentials: Type.Optional(Type.Boolean()),
@@ -268,10 +262,7 @@ export const TaskSummary = Type.Object({
   scriptId: Nullable(Id),
   scriptVersion: Nullable(Type.Integer()),
   scriptName: Nullable(Type.String()),
-  /**
-   * First line of an unnamed script that is not a comment, truncated; for a task without a script, a description.
-   * Null from older servers.
-   */
+  /** First line of an unnamed script that is not a comment, or a description. Null from older servers. */
   firstLine: Nullable(Type.String()),
   type: TaskType,
   timeout: Type.Integer(),
@@ -284,10 +275,7 @@ export const TaskSummary = Type.Object({
   fetch: Nullable(TaskFetch),
   stdin: Nullable(TaskStdin),
   limitRate: Nullable(Type.Integer()),
-  /**
-   * Bytes of files that passed this server, for a running task; `total` is null if unknown, and shrinks if a host
-   * needs nothing.
-   */
+  /** Bytes of files that passed this server; `total` is null if unknown, and shrinks if a host needs nothing. */
   transfer: Type.Optional(Nullable(Transfer)),
   clusterId: Nullable(Id),
   /** Task whose unsuccessful hosts this one retries. */
@@ -303,10 +291,7 @@ export const TaskSummary = Type.Object({
   duration: Nullable(Type.Number()),
 })
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: core.Counts }
-/**
- * `server`: owner of a running task; null if none owns it at the moment, and if the store is not shared. Absent from
- * older servers.
- */
+/** `server`: owner of a running task; null without one, or without a shared store. Absent from older servers. */
 export const Task = Type.Object({
   ...TaskSummary.properties,
   params: Type.Record(Type.String(), Type.String()),
@@ -321,10 +306,7 @@ export type Task = TaskSummary & {
 
 const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
 
-/**
- * Script that ran: its text, sha256 and params, and only the names of secret ones (contract §3). 404 for a task that
- * runs no script.
- */
+/** Text and params that ran, only the names of secret ones (contract §3). 404 for a task without a script. */
 export const TaskScript = Type.Object({
   taskId: OpaqueId,
   scriptId: Nullable(Id),

@@ -136,7 +136,6 @@ export type TotpConfirmed = Static<typeof TotpConfirmed>
 /** An active login of the calling user (contract §2). */
 export const Session = Type.Object({
   id: Id,
-  /** Whether it makes this call. */
   current: Type.Boolean(),
   /** Client address and `User-Agent` of the login; null if unknown. */
   address: Nullable(Type.String()),

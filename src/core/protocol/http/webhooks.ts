@@ -61,7 +61,6 @@ export const WebhookPatch = Closed(
 )
 export type WebhookPatch = Static<typeof WebhookPatch>
 
-/** An endpoint to which the server reports events. */
 export const Webhook = Type.Object({
   id: Id,
   name: Type.String(),
@@ -93,7 +92,6 @@ export const WebhookTest = Type.Object({
 })
 export type WebhookTest = Static<typeof WebhookTest>
 
-/** Data of an event; its fields depend on the type. */
 const EventData = Type.Record(
   Type.String(),
   Type.Union([
@@ -116,7 +114,6 @@ export type DeliveryQuery = Static<typeof DeliveryQuery>
 export const Delivery = Type.Object({
   id: OpaqueId,
   event: WebhookEvent,
-  /** When the event happened. */
   at: Time,
   data: EventData,
   status: DeliveryStatus,
