@@ -1,6 +1,6 @@
 /**
- * Durable steps in the life of an execution, in the order of docs/inside/execution.md, which describes what a crash
- * right before and right after each of them leaves behind.
+ * Durable steps in the life of an execution, in the order of docs/inside/execution.md. That document describes what a
+ * crash right before or after each step leaves behind.
  */
 export type FaultPoint =
   | `server.${'created' | 'turn' | 'sent' | 'returned' | 'named' | 'output' | 'settled'}.${Moment}`

@@ -9,7 +9,7 @@ const purpose = 'rsm sealing 1\0'
 export const sealingKeyBytes = nacl.secretbox.keyLength
 
 /**
- * Encrypts a secret for its place: `context` names the field that holds it (`hosts/17/password`), and only the same
+ * Encrypts a secret for its place: `context` names the field that holds it (`hosts/17/password`). Only the same
  * context opens it, so a sealed text copied to another record is worthless. Returns base64 of version, nonce and box.
  */
 export function seal(

@@ -218,7 +218,7 @@ export const payloads = {
   }),
   /**
    * Opens a session. Sent again on a later link, it resumes the live session. Until then the agent accepts no other
-   * message for that session from the new link, because input is not signed and this message is.
+   * message for it from the new link, because input is not signed.
    */
   TERMINAL_OPEN: object({
     sessionId: id,

@@ -306,8 +306,8 @@ class Resolution {
 }
 
 /**
- * Resolves a selector to hosts in natural order of their names (contract §8), in slices of `stepsPerSlice` hosts, or
- * of the whole fleet if that is larger. Throws `invalid` with a fault for every exact name and group that does not
+ * Resolves a selector to hosts in natural order of their names (contract §8). A slice has `stepsPerSlice` hosts, or
+ * the whole fleet if that is larger. Throws `invalid` with a fault for every exact name and group that does not
  * exist, each with the nearest name. Wildcards may match nothing.
  */
 export function* resolveInSlices(

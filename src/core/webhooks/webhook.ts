@@ -72,8 +72,8 @@ export const isDue = (nextAt: number, now: number): boolean => nextAt <= now || 
 
 /**
  * Ids of the changes to report now; `since` is when each changed. A change is reported after `grace`. If others
- * changed meanwhile it waits for their grace too, but at most another `grace`, so that hosts that go down together
- * are one event. All in milliseconds of one clock.
+ * changed meanwhile, it waits for their grace too, but at most another `grace`. So hosts that go down together are
+ * one event. All in milliseconds of one clock.
  */
 export function dueTogether(since: ReadonlyMap<number, number>, now: number, grace: number): number[] {
   const due = [...since].filter(([, at]) => now - at >= grace)

@@ -40,8 +40,8 @@ const OpenEnrollment = Type.Object({
 export type OpenEnrollment = Static<typeof OpenEnrollment>
 
 /**
- * `data` of operations that revoke a host's agent. Only a newer enrollment token admits the agent again, but a holder
- * of one of `openEnrollments` can still enroll a machine as a new host.
+ * `data` of operations that revoke a host's agent. Only a newer enrollment token admits the agent again. A holder of
+ * one of `openEnrollments` can still enroll a machine as a new host.
  */
 export const Parted = Type.Object({ id: Id, openEnrollments: Type.Array(OpenEnrollment) })
 export type Parted = Static<typeof Parted>
