@@ -52,7 +52,7 @@ export class GroupedOutput implements OutputFormat {
     kept.hash.update(data)
     this.#size += data.length
     if (this.#size <= maxKept) return
-    this.#options.notice('too much output to compare: showing what there is, then the rest as it comes')
+    this.#options.notice('too much output to compare: showing the groups so far, then the rest live')
     await this.#writeGroups()
   }
 

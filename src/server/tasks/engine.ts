@@ -100,7 +100,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     },
     judgeMark(source, mark) {
       const judged = restoreHold.judge(source, mark)
-      if (judged !== true) parts.inBackground(judged, 'judging what an agent remembers')
+      if (judged !== true) parts.inBackground(judged, 'judging the mark of an agent')
     },
     restore: () => restoreHold.open(),
     openSince: () => restoreHold.openSince(),
