@@ -103,5 +103,5 @@ test('a migration needs both ends, and none that can not be one', async (t) => {
   await refused([...there, nowhere], /--store has no database/)
   await refused(['--from', nowhere, '--to', 'x'], /--from has no database/)
   await refused([...there, 'postgres://rsm:secret@127.0.0.1:1/rsm'], /--store holds a password/)
-  await refused([...there, 'mysql://a@b/c'], /--store is not a URL of PostgreSQL/)
+  await refused([...there, 'mysql://a@b/c'], /--store is not a PostgreSQL URL/)
 })

@@ -42,14 +42,14 @@ test('F23 the log says once that PostgreSQL does not answer, and once that it do
   }
   way.thaw()
   await until('it is back', async () => (await server.api('GET', '/api/ready')).status === 200)
-  await until('the end is told', () => said().some(({ msg }) => msg === 'the store is reached again'))
+  await until('the end is told', () => said().some(({ msg }) => msg === 'the store is reachable again'))
   // What was asked before ends later than that.
   await delay(3000)
   const counts = new Map<string, number>()
   for (const { msg } of said()) counts.set(msg, (counts.get(msg) ?? 0) + 1)
   t.like(Object.fromEntries(counts), {
     'the store cannot be reached': 1,
-    'the store is reached again': 1,
+    'the store is reachable again': 1,
     'the lease of this server cannot be renewed; trying again': 1,
     'the lease of this server is renewed again': 1,
   })

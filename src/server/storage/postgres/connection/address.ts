@@ -18,17 +18,20 @@ export interface StoreAddress {
   readonly places: readonly Place[]
   readonly user: string
   readonly database: string
-  /** Undefined: what ~/.pgpass says of the place. */
+  /** If undefined, looked up in ~/.pgpass. */
   readonly password: string | undefined
   readonly tls: StoreTls
-  /** Milliseconds for each of the places. */
+  /** Milliseconds, for each place. */
   readonly connectTimeout: number
 }
 
-/** As in libpq, but `verify-full` by default where a host is not this machine: `require` asks for TLS and believes any certificate, `verify-full` checks it and the host's name. */
+/**
+ * As in libpq, but `verify-full` is the default for remote hosts. `require` accepts any certificate; `verify-full` checks it and the
+ * host name.
+ */
 export interface StoreTls {
   readonly mode: 'disable' | 'require' | 'verify-full'
-  /** A file of authorities in PEM; the system's without it. */
+  /** PEM file of CAs; if undefined, the system's CAs. */
   readonly rootCert: string | undefined
 }
 
@@ -38,13 +41,13 @@ const modes = ['disable', 'require', 'verify-full'] as const
 const known = ['sslmode', 'sslrootcert', 'connect_timeout']
 const defaultConnectTimeout = '5'
 
-/** What to do where PostgreSQL is elsewhere and does no TLS that this server believes. */
+/** Hint if a remote PostgreSQL offers no TLS or an untrusted certificate. */
 export const tlsHint =
   'enable TLS in PostgreSQL and omit sslmode, so that the certificate is checked (sslrootcert=FILE for a CA of your own); or allow plain text with --insecure-store'
 
 /**
- * Reads `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. `passwordFile`: its
- * first line is the password, which never stands in the URL, as `ps` shows that. `insecure` allows plain text beyond this machine.
+ * Parses `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. The first line
+ * of `passwordFile` is the password, because `ps` would show one in the URL. `insecure` allows plain text to remote hosts.
  * @throws RsmError `usage`
  */
 export function readStoreAddress(
@@ -52,9 +55,9 @@ export function readStoreAddress(
   passwordFile: string | undefined,
   insecure = false,
 ): StoreAddress {
-  // `URL` takes one host only.
+  // `URL` accepts only one host.
   const parts = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?@]*)(?:\/([^/?]*))?(?:\?(.*))?$/.exec(url)
-  if (!parts) throw refuse('--store is not a URL of PostgreSQL')
+  if (!parts) throw refuse('--store is not a PostgreSQL URL')
   const [, login = '', hosts = '', database = '', query = ''] = parts
   const parameters = new URLSearchParams(query)
   if (login.includes(':') || parameters.has('password'))
@@ -65,34 +68,33 @@ export function readStoreAddress(
   if (database === '') throw refuse('--store has no database')
   const places = hosts.split(',').map(placeOf)
   const unknown = [...parameters.keys()].find((name) => !known.includes(name))
-  if (unknown !== undefined)
-    throw refuse(`--store has the unknown parameter ${unknown}; known are ${known.join(', ')}`)
+  if (unknown !== undefined) throw refuse(`unknown parameter in --store: ${unknown}; use ${known.join(', ')}`)
   const password = passwordFile === undefined ? undefined : readPassword(passwordFile)
   const [tls, connectTimeout] = [tlsOf(parameters, places, insecure), timeoutOf(parameters)]
   return { places, user: decode(login), database: decode(database), password, tls, connectTimeout }
 }
 
-const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
+const refuse = (message: string) => new RsmError('usage', message, { hint: `use a URL like ${example}` })
 
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw refuse(`--store has a malformed escape in ${text}`)
+    throw refuse(`invalid escape in --store: ${text}`)
   }
 }
 
 function placeOf(text: string): Place {
   const parts = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text)
   const port = Number(parts?.[2] ?? defaultPort)
-  if (!parts?.[1]) throw refuse(text === '' ? '--store has no host' : `--store has the host ${text}`)
-  if (port < 1 || port > 65535) throw refuse(`--store has the port ${port}`)
+  if (!parts?.[1]) throw refuse(text === '' ? '--store has no host' : `invalid host in --store: ${text}`)
+  if (port < 1 || port > 65535) throw refuse(`invalid port in --store: ${port}`)
   return { host: decode(parts[1].replace(/^\[|\]$/g, '')), port }
 }
 
-/** TLS is required off this machine, because a party that can change this traffic can run scripts on every host. */
+/** Requires TLS to remote hosts, because a party that can change this traffic can run scripts on every host. */
 function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: boolean): StoreTls {
-  // A name that begins with a slash is the directory of a Unix socket.
+  // A host that begins with a slash is the directory of a Unix socket.
   const remote = places.find(({ host }) => !isLoopback(host) && !host.startsWith('/'))
   const given = parameters.get('sslmode') ?? (remote && !insecure ? 'verify-full' : 'disable')
   const mode = modes.find((one) => one === given)
@@ -106,7 +108,7 @@ function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: 
     if (rootCert !== undefined) readCertificates(rootCert)
   } catch (error) {
     throw new RsmError('usage', `sslrootcert in --store: ${(error as Error).message}`, {
-      hint: 'name a file with certificates in PEM that the user of the server can read',
+      hint: 'use a PEM file of certificates that the user of the server can read',
     })
   }
   return { mode, rootCert }
@@ -115,7 +117,7 @@ function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: 
 function timeoutOf(parameters: URLSearchParams): number {
   const given = parameters.get('connect_timeout') ?? defaultConnectTimeout
   if (!/^[1-9]\d{0,2}$/.test(given))
-    throw refuse(`--store has connect_timeout=${given}, which is not a number of seconds from 1 to 999`)
+    throw refuse(`invalid connect_timeout in --store: ${given}; use 1 to 999 seconds`)
   return Number(given) * 1000
 }
 
@@ -131,33 +133,33 @@ function readPassword(file: string): string {
   return password
 }
 
-/** The address for people, without a password. */
+/** Formats the address for people, without a password. */
 export const displayAddress = ({ places, user, database }: StoreAddress): string =>
   `postgres://${user}@${places.map(({ host, port }) => `${host}:${port}`).join(',')}/${database}`
 
-/** Why this server is refused: at its start, and later by a store that was moved, changed or put in standby. */
+/** Error for an unusable store, at the start or later if it was moved, changed or made a standby. */
 export const refusedStore = (address: StoreAddress, message: string, hint?: string): RsmError =>
   new RsmError('unavailable', `${displayAddress(address)}: ${message}`, {
     retryAfter,
     ...(hint === undefined ? {} : { hint }),
   })
 
-/** Refuses session mode too: such a pooler rejects the startup timeouts, and saves no connections of servers that pool theirs. */
+/** Refuses session mode too: such a pooler rejects the startup timeouts, and servers pool their connections anyway. */
 export const refusedPooler = (address: StoreAddress): RsmError =>
   refusedStore(
     address,
     'a pooler such as pgbouncer answers there, but rsm needs PostgreSQL itself',
-    'name the port of PostgreSQL itself, usually 5432',
+    'use the port of PostgreSQL itself, usually 5432',
   )
 
-/** HOST:PORT:DATABASE:USER:PASSWORD, where a backslash makes a plain character of a colon or a backslash. */
+/** HOST:PORT:DATABASE:USER:PASSWORD; a backslash escapes a colon or a backslash. */
 const pgpassLine = /^((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):(.*)$/
 const unescaped = (field: string) => field.replaceAll(/\\(.)/g, '$1')
 
 /**
- * The password that the first fitting line of ~/.pgpass, or of the file in `PGPASSFILE`, has for this place: the rules are those of
- * libpq, where `*` fits everything, and a file that others may read counts as none.
- * @throws RsmError `unavailable`, as it is asked only where PostgreSQL wants a password
+ * Finds the password for this place in the first matching line of ~/.pgpass, or of the file in `PGPASSFILE`. As in libpq, `*` matches
+ * everything, and a file that others may read is not used.
+ * @throws RsmError `unavailable` if there is no password, because this is called only if PostgreSQL requires one
  */
 export async function passwordFor(address: StoreAddress, { host, port }: Place): Promise<string> {
   const file = process.env['PGPASSFILE'] ?? join(homedir(), '.pgpass')

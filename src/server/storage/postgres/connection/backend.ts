@@ -7,7 +7,6 @@ const checkInterval = 10_000
 /** Checks in a row that may fail before the cut, because PostgreSQL may come back and the statement continue. */
 const mostMissed = 3
 
-/** The part of a Database that the checks need. */
 interface OtherConnections {
   ask(pool: 'api', statement: string, values: readonly unknown[]): Promise<object[]>
   readonly fault: string | null

@@ -1,7 +1,6 @@
 /**
- * Group commit: what comes while one batch is under way goes together in the next. `run` gets the items in the order in
- * which they came, and answers one value for each. Where it rejects, so does each of them. A batch has at least one item, and
- * no further one with which it weighs more than `most`.
+ * Group commit: items that arrive while a batch is in flight form the next one. `run` gets items in the order of arrival and returns
+ * a value for each; if it rejects, so does each item. A batch weighs at most `most`, unless its only item is heavier.
  */
 export function batched<I, O>(
   run: (items: readonly I[]) => Promise<readonly O[]>,
@@ -45,7 +44,7 @@ export function batched<I, O>(
       waiting.push({ item, resolve, reject })
       if (isRunning) return
       isRunning = true
-      // What comes in the same turn goes along.
+      // Include items that arrive in the same turn of the event loop.
       setImmediate(() => void runAll())
     })
 }

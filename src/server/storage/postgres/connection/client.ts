@@ -3,33 +3,33 @@ import pg from 'pg'
 import { readCertificates } from '../../../../disk/certificates.ts'
 import { type Place, passwordFor, type StoreAddress, type StoreTls } from './address.ts'
 
-/** Milliseconds: PostgreSQL ends a statement that takes longer … */
+/** Milliseconds after which PostgreSQL ends a statement. */
 const statementTimeout = 10_000
-/** … and this side stops waiting for one whose answer does not come, as behind a cut network. */
+/** Milliseconds to wait for an answer: longer than `statementTimeout`, for answers lost by a cut network. */
 export const queryTimeout = 12_000
-/** Milliseconds until this side cuts a connection whose end the peer does not confirm. */
+/** Milliseconds to wait for the peer to confirm the end of a connection. */
 export const endPatience = 1_000
-/** Of a transaction whose server stands still: the locks that it holds keep others waiting until then. */
+/** Milliseconds after which PostgreSQL ends the transaction of a stalled server, whose locks block others. */
 const idleTimeout = 5_000
 
 /** Closes the socket without a Terminate message. */
 export const cut = (client: pg.Client) => void client.connection.stream.destroy()
 
-/** A connection whose end is bounded: `pg` waits forever for a peer that does not close its side. */
+/** Bounds `end`, because `pg` waits forever for a peer that does not close its side. */
 export class Client extends pg.Client {
   override end(): Promise<void>
   override end(onEnd: (error: Error) => void): void
   override end(onEnd?: (error: Error) => void): Promise<void> {
     const timer = setTimeout(() => cut(this), endPatience)
     const ended = super.end().finally(() => clearTimeout(timer))
-    // `pg` calls it without an error, whatever its type says.
+    // `pg` calls it without an error, contrary to its type.
     if (onEnd) void ended.then(() => onEnd(undefined as never))
     return ended
   }
 }
 
 const iso = (text: string) => new Date(text).toISOString()
-/** By the OID of the type. All numbers here stay below 2^53. */
+/** Parsers by OID of the type. All numbers here stay below 2^53. */
 const parsers = new Map<number, (text: string) => unknown>([
   [20, Number],
   [5069, Number],
@@ -41,10 +41,7 @@ const types: pg.CustomTypesConfig = {
   },
 }
 
-/**
- * What a connection to this place is made with. `name`: of the server, as pg_stat_activity shows it; `isPatient`: statements
- * take as long as they take.
- */
+/** `name`: the server, as pg_stat_activity shows it. `isPatient`: statements have no timeout. */
 export function clientOptions(
   address: StoreAddress,
   place: Place,
@@ -57,7 +54,7 @@ export function clientOptions(
     port: place.port,
     user,
     database,
-    // Asked where PostgreSQL wants one; `pg` itself reads ~/.pgpass with a warning that it will not do so any more.
+    // Called if PostgreSQL requires a password, because `pg` warns that its own support of ~/.pgpass will end.
     password: password ?? (() => passwordFor(address, place)),
     ssl: tlsOptions(tls, place),
     application_name: `rsm ${name}`.slice(0, 63),
@@ -74,18 +71,18 @@ const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
   mode === 'disable'
     ? false
     : {
-        // SNI has no addresses; a certificate may still name one.
+        // SNI cannot hold an address, but a certificate may.
         ...(isIP(host) === 0 ? { servername: host } : { host }),
         rejectUnauthorized: mode === 'verify-full',
-        // Checked at the start; if the file was replaced since, its valid certificates count.
+        // Validated at the start. If the file was replaced since, use its valid certificates.
         ...(rootCert === undefined
           ? {}
           : { ca: readCertificates(rootCert, () => {}), allowPartialTrustChain: true }),
       }
 
 /**
- * Calls `late` after so many milliseconds, once what has arrived until then is read: where this process has stood still, that may be
- * what was waited for. Answers how to wait no longer.
+ * Calls `late` after `patience` milliseconds, but first reads pending data, which after a stall of this process may hold the answer.
+ * Returns a function that cancels the timeout.
  */
 export function afterReading(patience: number, late: () => void): () => void {
   let isWaited = true
@@ -96,7 +93,7 @@ export function afterReading(patience: number, late: () => void): () => void {
   }
 }
 
-/** Settles as `work` does, or rejects after `patience` milliseconds as `pg` does, whose own timeout overlooks unread answers. */
+/** Settles as `work` does, or rejects after `patience` milliseconds like `pg`, whose own timeout ignores unread answers. */
 export const inTime = <T>(patience: number, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const endWaiting = afterReading(patience, () => reject(new Error('Query read timeout')))

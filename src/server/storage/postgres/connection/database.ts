@@ -8,50 +8,47 @@ import { Client, clientOptions, cut, endPatience, inTime, queryTimeout } from '.
 import { createReach, isAway, isOfStatement, isToBeRepeated, missedLock, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
 
-/** Connections for what agents bring and plans decide, and for all else. With LISTEN and the lease that makes 13 a server. */
+/** Connections by pool: `write` for data of agents and decisions of plans, `api` for the rest. */
 const sizes = { write: 3, api: 8 } as const
 export type PoolName = keyof typeof sizes
 
-/** Attempts of a transaction that conflicts with others. */
+/** Maximum attempts of a transaction that conflicts with others. */
 const mostRepeats = 50
-/** Milliseconds, at most, between two of them. */
+/** Maximum milliseconds between two attempts. */
 const longestPause = 20
 
-/** Milliseconds: pg_dump holds its locks for as long as it runs, and a statement that waits for a table blocks all later ones. */
+/** Milliseconds to wait for a table lock: pg_dump holds its locks while it runs, and a waiting statement blocks all later ones. */
 const lockPatience = 1_000
 
 type Values = readonly unknown[]
 
-/** A statement, prepared once on each connection under its name, which no other text may have. */
+/** A statement, prepared once per connection under its name. A name must always have the same text. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
-/** Asks one statement; answers its rows. */
+/** Runs one statement; returns its rows. */
 export type Ask = <R extends object>(statement: Statement | string, values?: Values) => Promise<R[]>
 
-/** With READ COMMITTED `work` locks what it decides on. */
+/** With READ COMMITTED, `work` must lock the rows that it decides on. */
 export type Isolation = 'serializable' | 'read committed'
 
 /**
- * PostgreSQL as the ports speak to it. Every call rejects with RsmError `unavailable` where it can't be reached, is a standby, or
- * answers too late: what was under way then may have been carried out, or not. Errors of a statement come as they are.
+ * PostgreSQL for the ports. Calls reject with RsmError `unavailable` if it is unreachable, a standby, or too slow: statements in
+ * flight may or may not have been executed. Other errors of statements are passed on unchanged.
  */
 export interface Database {
   readonly name: string
   readonly address: StoreAddress
   ask<R extends object>(pool: PoolName, statement: Statement | string, values?: Values): Promise<R[]>
-  /**
-   * One transaction, SERIALIZABLE unless said otherwise, so that it is as if they ran one after the other; `work` runs again
-   * where another one came in between, and must leave no trace but by `ask`.
-   */
+  /** Runs a transaction. `work` runs again after a conflict, so it must have no effects except through `ask`. */
   transaction<T>(pool: PoolName, work: (ask: Ask) => Promise<T>, isolation?: Isolation): Promise<T>
-  /** A connection of one's own to the primary, which the caller ends. `isPatient`: its statements take as long as they take. */
+  /** Opens a dedicated connection to the primary, which the caller ends. `isPatient`: statements have no timeout. */
   connect(isPatient?: boolean): Promise<pg.Client>
-  /** Why the last call could not reach it; null when it could. */
+  /** Why the last call could not reach PostgreSQL; null if it did. */
   readonly fault: string | null
-  /** The same without its address, for callers. */
+  /** The same without the address, for callers. */
   readonly refusal: string | null
   load(): Record<PoolName, PoolLoad>
   close(): Promise<void>
@@ -78,14 +75,14 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       const pool = new pg.Pool({
         ...clientOptions(address, place, name),
         Client,
-        // `askInTime` waits.
+        // `askInTime` has its own timeout.
         query_timeout: 0,
         max: size,
         idleTimeoutMillis: 60_000,
       })
       // An idle connection that breaks is replaced by the next call.
       pool.on('error', (error) => log.debug({ err: error }, 'a connection to the store broke'))
-      // One that breaks in use fails its call; without a listener it would end the process as well.
+      // A connection that breaks in use fails its call; without a listener it would also end the process.
       pool.on('connect', (client) => {
         client.on('error', () => undefined)
         clients.add(client)
@@ -105,7 +102,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     return finding
   }
 
-  /** Makes the next call look for the primary again. */
+  /** Drops the pools, so that the next call looks for the primary again. */
   function dropPools(from: Pools | null): void {
     if (from === null || current !== from) return
     current = null
@@ -125,11 +122,11 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (from === current) reach.reached()
       return value
     } catch (error) {
-      // Without a client no connection was made: PostgreSQL may refuse a changed password or database.
+      // Without a client, connecting failed: PostgreSQL may refuse a changed password or database.
       const isGone = !isOfStatement(error) && (client === null || isAway(error))
       client?.release(isGone)
       if (!isGone) throw isOfStatement(error) ? unavailable(error) : error
-      // What was asked over connections that are given up already says nothing of those that stand now.
+      // An error of connections that were already dropped says nothing about the current ones.
       const isNews = from === null || from === current
       dropPools(from)
       throw reach.missed(unavailable(error), isNews)
@@ -166,7 +163,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
         return await connectApart(isPatient)
       } catch (error) {
         const fault = unavailable(error)
-        log.debug({ err: fault }, 'a connection to the store could not be made')
+        log.debug({ err: fault }, 'could not connect to the store')
         throw reach.redact(fault)
       }
     },
@@ -208,10 +205,10 @@ export const askInTime =
   <R extends object>(...asked: Parameters<Ask>) =>
     inTime(patience, askOf(client)<R>(...asked))
 
-/** What a transaction came to: an error of `work` itself says nothing of the connection. */
+/** Result of a transaction: an error of `work` itself says nothing about the connection. */
 type Outcome<T> = { value: T } | { error: unknown }
 
-/** Rejects where PostgreSQL is at fault, not `work`. */
+/** Rejects only if PostgreSQL is at fault, not `work`. */
 async function outcomeOf<T>(
   client: pg.ClientBase,
   work: (ask: Ask) => Promise<T>,
@@ -222,7 +219,7 @@ async function outcomeOf<T>(
     try {
       await ask(`begin isolation level ${isolation}`)
       const value = await work(ask)
-      // After a statement that failed PostgreSQL would answer `commit` with a rollback, and no error.
+      // After a failed statement PostgreSQL answers `commit` with a rollback, and no error.
       if (fault() !== null) throw fault()
       await ask('commit')
       return { value }
@@ -238,7 +235,7 @@ async function outcomeOf<T>(
   }
 }
 
-/** `fault`: the error of the first statement that failed, whatever was made of it. */
+/** `fault`: the error of the first failed statement, even if `work` caught it. */
 function noting(ask: Ask): { ask: Ask; fault: () => unknown } {
   let first: unknown = null
   const noted: Ask = async (statement, values) => {
@@ -252,7 +249,7 @@ function noting(ask: Ask): { ask: Ask; fault: () => unknown } {
   return { ask: noted, fault: () => first }
 }
 
-/** A transaction that locks whole tables; undefined where another one holds one of them for longer: nothing is done then. */
+/** Runs a transaction that locks tables. Does nothing and resolves to undefined if a lock is not free in time. */
 export async function withBriefLocks<T>(
   database: Database,
   pool: PoolName,

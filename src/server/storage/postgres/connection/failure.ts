@@ -2,34 +2,33 @@ import pg from 'pg'
 import { RsmError } from '../../../../core/errors.ts'
 import { type Log, markLogged } from '../../../../disk/log.ts'
 
-/** Seconds after which a caller may try again. */
+/** Seconds after which a caller may retry. */
 export const retryAfter = 2
 
-/** SQLSTATE of a statement that waited too long for a lock, and of one that took too long. */
 const [lockTimeout, statementTimeout] = ['55P03', '57014']
 /** SQLSTATE of a statement that lacks disk, memory or a file, such as a function's library; others may succeed. */
 const lackCodes = new Set(['53100', '53200', '53400'])
 const lackClass = '58'
-/** What `pg` says where all connections of a pool are in use for too long. */
+/** Error message of `pg` if no connection of a pool becomes free in time. */
 const poolTimeout = 'timeout exceeded when trying to connect'
-/** Classes of SQLSTATE with which the server, not the statement, is at fault. */
+/** SQLSTATE classes of faults of PostgreSQL, not of the statement. */
 const awayClasses = new Set(['08', '53', '57'])
-/** SQLSTATE of a standby, and of a session that PostgreSQL ended within its transaction. */
+/** SQLSTATEs of a standby, and of a session that idled in a transaction for too long. */
 const awayCodes = new Set(['25006', '25P03'])
-/** Another transaction came first: the same work may be done again. */
+/** SQLSTATEs of a serialization failure and a deadlock. */
 const againCodes = new Set(['40001', '40P01'])
 
 const codeOf = (error: unknown): string | null =>
   error instanceof pg.DatabaseError ? (error.code ?? null) : null
 
-/** Whether the same transaction may be tried again at once. */
+/** Whether the transaction may be retried at once. */
 export function isToBeRepeated(error: unknown): boolean {
   return againCodes.has(codeOf(error) ?? '')
 }
 
 /**
- * Whether PostgreSQL could not be asked, as it is away, a standby, or overloaded. All that comes without an SQLSTATE
- * is of the connection: whether a statement that was under way was carried out is not known.
+ * Whether PostgreSQL is unreachable, a standby, or overloaded. Errors without an SQLSTATE are of the connection: a statement in
+ * flight may or may not have been executed.
  */
 export function isAway(error: unknown): boolean {
   if (error instanceof RsmError) return error.code === 'unavailable'
@@ -38,7 +37,6 @@ export function isAway(error: unknown): boolean {
   return isOfStatement(error) || awayCodes.has(code) || awayClasses.has(code.slice(0, 2))
 }
 
-/** Whether one statement took or waited too long. */
 function isLate(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== null) return code === lockTimeout || code === statementTimeout
@@ -51,18 +49,18 @@ export function isOfStatement(error: unknown): boolean {
   return isLate(error) || (code !== null && (lackCodes.has(code) || code.startsWith(lackClass)))
 }
 
-/** Whether a statement did not get a lock within the time that it had for that. */
+/** Whether a statement timed out while it waited for a lock. */
 export const missedLock = (error: unknown): boolean =>
   codeOf(error instanceof RsmError ? error.cause : error) === lockTimeout
 
-/** `pg` has no class of its own for these. */
+/** Recognizes messages too, because `pg` has no class for these errors. */
 function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('syscall' in error || 'code' in error) return true
   return /timeout|terminated|connection|not queryable|end on the pool/i.test(error.message)
 }
 
-/** What a caller of a port hears: 503 with Retry-After. */
+/** Error for callers of a port: 503 with Retry-After. */
 export function unavailable(error: unknown): RsmError {
   if (error instanceof RsmError) return error
   const reason =
@@ -78,14 +76,14 @@ export function unavailable(error: unknown): RsmError {
   })
 }
 
-/** Whether PostgreSQL answers. The log says when that ends and when it is so again, not what fails meanwhile. */
+/** Whether PostgreSQL is reachable. Logs an outage once and its end once, not each failed call. */
 interface Reach {
-  /** Why the last call could not reach it; null when it could. */
+  /** Why the last call could not reach PostgreSQL; null if it did. */
   readonly fault: string | null
-  /** The same in the words for callers. */
+  /** The same for callers, without the address. */
   readonly refusal: string | null
   reached(): void
-  /** Answers what callers are told, which the log shows at DEBUG from now on. `isNews`: the error is of the connections in use now. */
+  /** Returns the error for callers, already logged. `isNews`: it is of the connections in use now. */
   missed(error: RsmError, isNews: boolean): RsmError
   /** Hides the address of PostgreSQL once it was reached, because any caller, even with an invalid token, gets this. */
   redact(error: RsmError): RsmError
@@ -95,7 +93,7 @@ const away = 'the store cannot be reached just now'
 
 export function createReach(log: Log): Reach {
   let fault: string | null = null
-  // Who starts without PostgreSQL says so in other words, and ends.
+  // Startup reports a failed first connection itself.
   let wasReached = false
   const redact = (error: RsmError) =>
     wasReached ? new RsmError('unavailable', away, { retryAfter, cause: error }) : error
@@ -107,7 +105,7 @@ export function createReach(log: Log): Reach {
       return fault && away
     },
     reached() {
-      if (fault !== null && wasReached) log.info({}, 'the store is reached again')
+      if (fault !== null && wasReached) log.info({}, 'the store is reachable again')
       fault = null
       wasReached = true
     },

@@ -4,12 +4,12 @@ import { RsmError } from '../../../../core/errors.ts'
 import { type Place, refusedPooler, refusedStore, type StoreAddress, tlsHint } from './address.ts'
 import { Client, clientOptions } from './client.ts'
 
-/** The oldest version that was tried. */
+/** Oldest version that is tested. */
 export const oldestVersion = 15
-/** SQLSTATEs that say that waiting is no help: a role, a password, a database. */
+/** SQLSTATEs that retries do not cure: a role, a password, a database. */
 const refusals = new Set(['28000', '28P01', '3D000', '42501'])
 
-/** `server_version`, which each server says before anything is asked; empty until then. */
+/** `server_version`, which PostgreSQL sends while connecting; empty until then. */
 function versionOf(client: pg.Client): () => string {
   let version = ''
   client.connection.on('parameterStatus', (status: { parameterName: string; parameterValue: string }) => {
@@ -25,7 +25,7 @@ async function isReadOnly(client: pg.Client): Promise<boolean> {
   return rows[0]?.read_only === true
 }
 
-/** Why this place is not the primary; null where it is. */
+/** Why this place is not the primary; null if it is. */
 async function faultOf(address: StoreAddress, place: Place, name: string): Promise<string | null> {
   const client = new Client(clientOptions(address, place, name))
   client.on('error', () => undefined)
@@ -42,7 +42,7 @@ async function faultOf(address: StoreAddress, place: Place, name: string): Promi
   } catch (error) {
     if (error instanceof RsmError) throw error
     const { message, code } = error as Error & { code?: string }
-    // The first thing that pgbouncer says, as it comes by default.
+    // The first error of pgbouncer with its default settings.
     if (message.includes('unsupported startup parameter')) throw refusedPooler(address)
     if (code !== undefined && refusals.has(code)) throw refusedStore(address, message, hintOf(code))
     return message || (code ?? 'no answer')
@@ -54,14 +54,14 @@ async function faultOf(address: StoreAddress, place: Place, name: string): Promi
 const hintOf = (code: string): string =>
   code === '3D000'
     ? 'create it with createdb, owned by the user of the URL'
-    : 'give the password with --store-password-file, or in ~/.pgpass, and look at pg_hba.conf'
+    : 'give the password with --store-password-file, or in ~/.pgpass, and check pg_hba.conf'
 
-/** Milliseconds for which the others are waited for once one takes writes: a machine that is lost says nothing. */
+/** Milliseconds to wait for the other hosts once one takes writes, because a lost machine never answers. */
 const patience = 300
 
 /**
- * The first of the hosts that takes writes, as `target_session_attrs=read-write` of libpq; all are asked at once.
- * @throws RsmError `unavailable`, with what each of them answered
+ * Finds the first host that takes writes, like `target_session_attrs=read-write` of libpq, but tries all at once.
+ * @throws RsmError `unavailable`, with the answer of each host
  */
 export async function findPrimary(address: StoreAddress, name: string): Promise<Place> {
   const asked = address.places.map((place) => ({ place, answer: faultOf(address, place, name) }))
@@ -71,7 +71,7 @@ export async function findPrimary(address: StoreAddress, name: string): Promise<
   const late = Promise.any(writable).then(() => delay(patience, 'no answer', { ref: false }))
   const faults: string[] = []
   for (const { place, answer } of asked) {
-    // Where none takes writes each of them is waited for.
+    // If none takes writes, wait for all of them.
     const fault = await Promise.race([answer, late.catch(() => answer)])
     if (fault === null) return place
     faults.push(`${place.host}:${place.port}: ${fault}`)

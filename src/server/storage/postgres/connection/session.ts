@@ -12,13 +12,13 @@ import { isAway, unavailable } from './failure.ts'
 /** Milliseconds between attempts to reconnect. */
 const pauses = { first: 50, most: 250 }
 
-/** A dedicated connection that reconnects when it breaks: for what hangs on one session, as locks and LISTEN do. */
+/** A dedicated connection that reconnects when it breaks: for state of a session, such as locks and LISTEN. */
 export interface Session {
-  /** Rejects with `unavailable` while there is no connection, and where the answer comes too late: then it reconnects. */
+  /** Rejects with `unavailable` while there is no connection, or if the answer is late: then it reconnects. */
   ask: Ask
-  /** Milliseconds for which the current connection has stood; 0 where there is none. */
+  /** Age of the current connection in milliseconds; 0 if there is none. */
   age(): number
-  /** Gives up a connection that says nothing any more. */
+  /** Drops a connection that no longer answers. */
   drop(): void
   close(): Promise<void>
 }
@@ -27,9 +27,9 @@ interface SessionOptions {
   database: Database
   clock: Pick<Clock, 'monotonic'>
   log: Log
-  /** Milliseconds for which an answer is waited for. */
+  /** Milliseconds to wait for an answer. */
   patience: number
-  /** Makes each new connection what it is for, before anything else is asked over it. */
+  /** Prepares each new connection before its first use. */
   begin: (ask: Ask, client: pg.Client) => Promise<void>
 }
 
@@ -40,7 +40,7 @@ interface Connection {
   gone: Promise<void>
 }
 
-/** Rejects where the first connection can't be made. */
+/** Rejects if the first connection fails. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { clock, log } = options
   const closing = new AbortController()
@@ -97,7 +97,7 @@ async function connect({ database, clock, patience, begin }: SessionOptions): Pr
   return { client, ask, since: clock.monotonic(), gone }
 }
 
-/** One statement after the other, each with so much patience. */
+/** Runs one statement at a time; cuts the connection if an answer takes longer than `patience` milliseconds. */
 function patient(client: pg.Client, patience: number): Ask {
   const statements = new Mutex()
 
@@ -114,11 +114,11 @@ function patient(client: pg.Client, patience: number): Ask {
   return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
 }
 
-/** Milliseconds that a notification may take. */
+/** Milliseconds to wait for a notification. */
 const probePatience = 5_000
 const probeChannel = 'rsm_probe'
 
-/** Whether `client` hears `payload` on the channel within `patience`. */
+/** Whether `client` receives the notification within `probePatience`. */
 function hears(client: pg.Client, payload: string): Promise<boolean> {
   return new Promise((resolve) => {
     const late = setTimeout(() => resolve(false), probePatience)
@@ -131,8 +131,8 @@ function hears(client: pg.Client, payload: string): Promise<boolean> {
 }
 
 /**
- * Servers need sessions of their own: for locks that fall with them, and to hear of each other. A pooler such as pgbouncer, which
- * gives each transaction another session, forgets who listens.
+ * Refuses a pooler such as pgbouncer that gives each transaction another session: servers need their own, for locks that end with
+ * it and for LISTEN.
  * @throws RsmError `unavailable`
  */
 export async function refusePooler(database: Database): Promise<void> {

@@ -56,11 +56,11 @@ for (const [url, fault] of [
   ['postgres://rsm@/rsm', 'no host'],
   ['postgres://rsm:secret@pg1/rsm', 'holds a password'],
   ['postgres://rsm@pg1/rsm?password=secret', 'holds a password'],
-  ['postgres://rsm@pg1:0/rsm', 'port 0'],
+  ['postgres://rsm@pg1:0/rsm', 'invalid port in --store: 0'],
   ['postgres://rsm@pg1/rsm?sslmode=prefer', 'unknown sslmode in --store: prefer'],
-  ['postgres://rsm@pg1/rsm?connect_timeout=0', 'connect_timeout=0'],
-  ['postgres://rsm@pg1/rsm?options=-c', 'parameter options'],
-  ['mysql://rsm@pg1/rsm', 'not a URL of PostgreSQL'],
+  ['postgres://rsm@pg1/rsm?connect_timeout=0', 'invalid connect_timeout in --store: 0'],
+  ['postgres://rsm@pg1/rsm?options=-c', 'unknown parameter in --store: options'],
+  ['mysql://rsm@pg1/rsm', 'not a PostgreSQL URL'],
 ] as const)
   test(`refused: ${url}`, (t) => {
     const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError })
