@@ -2,10 +2,10 @@ import type { Execution, Executions } from '../../ports/executions.ts'
 import type { Database, Statement } from '../connection/database.ts'
 import { rowsAtOnce } from './rows.ts'
 
-/** A cursor has the number of a transaction in its lower digits, and the count of fail-overs in the higher ones. */
+/** A cursor is a transaction id plus this factor times the number of failovers. */
 const failover = 2 ** 44
 
-/** Where the look stands, and one thing that has changed; null where nothing has. */
+/** Position of the query, and one change; null fields if there is none. */
 interface Found {
   xmin: string
   timeline: string
@@ -16,8 +16,8 @@ interface Found {
 }
 
 /**
- * What transactions have changed that were not over at the last look. The cursor is the first that is not over now: no change is
- * missed, whatever the order of the commits, and one may be answered twice. $1: the task or tasks, $2: from, $3: the timeline of $2.
+ * Finds changes of transactions that were not finished at the last query. The cursor is the oldest unfinished transaction, so that no
+ * change is missed, whatever the order of commits; one may be returned twice. $1: the task or tasks, $2: from, $3: the timeline of $2.
  */
 const now = `now as materialized (
     select pg_snapshot_xmin(pg_current_snapshot()) as xmin, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline)`
@@ -25,7 +25,7 @@ const place = 'now.xmin::text as xmin, now.timeline'
 const from = `(case when now.timeline = coalesce($3, now.timeline) then $2 else '0' end)::xid8`
 
 const statements = {
-  /** A page of them, in the order of their transactions: of that of $2 those of the hosts after $4. */
+  /** One page, ordered by transaction and host, after host $4 of transaction $2. */
   records: {
     name: 'executions changes',
     text: `with ${now} select ${place}, c.* from now left join lateral (
@@ -39,9 +39,8 @@ const statements = {
   },
 } satisfies Record<string, Statement>
 
-/** What changed in tasks since a cursor, on any server. */
 export function createChanges(database: Database): Pick<Executions, 'changes' | 'changedTasks'> {
-  /** After a fail-over the numbers of transactions may begin lower: cursors of before are worth nothing. */
+  /** Transaction ids may restart lower after a failover, which invalidates earlier cursors. */
   let failovers = 0
   let timeline: string | null = null
 
@@ -52,7 +51,7 @@ export function createChanges(database: Database): Pick<Executions, 'changes' | 
     ...more: readonly number[]
   ): Promise<{ rows: Found[]; cursor: number }> {
     const isOld = after !== Number.POSITIVE_INFINITY && Math.floor(after / failover) !== failovers
-    // No transaction has so high a number.
+    // No transaction id is that high.
     const from = after === Number.POSITIVE_INFINITY ? failover : isOld ? 0 : after % failover
     const rows = await database.ask<Found>('api', statement, [which, String(from), timeline, ...more])
     const [first] = rows
@@ -63,16 +62,16 @@ export function createChanges(database: Database): Pick<Executions, 'changes' | 
   }
 
   return {
-    /** Page by page, each execution as it was read last. The cursor is that of the first page: what changes meanwhile is new to it. */
+    /** Reads pages, keeping the latest state of each execution. Returns the cursor of the first page, so that later changes are not missed. */
     async changes(taskId, after) {
       const found = new Map<number, Execution>()
-      // Before a transaction that has changed something there is none of host 0.
+      // No host has id 0, so that all changes of transaction `after` are included.
       let [place, host] = [after, 0]
       let first: number | null = null
       for (;;) {
         const { rows, cursor } = await since(statements.records, taskId, place, host)
         const generation = Math.floor(cursor / failover)
-        // After a fail-over all is read again.
+        // After a failover everything is read again.
         if (first === null || Math.floor(first / failover) !== generation) first = cursor
         for (const { host_id, rec } of rows) if (host_id && rec) found.set(host_id, rec)
         const last = rows.at(-1)

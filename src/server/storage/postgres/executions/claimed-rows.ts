@@ -3,23 +3,23 @@ import { LiveOutput } from '../../executions/live-output.ts'
 import type { RunningExecution } from '../../ports/executions.ts'
 import { type Stored, withStoredOutput } from './rows.ts'
 
-/** An execution that a link of this server has, or that the server itself does over SSH, and what only this server knows of it. */
+/** An execution that this server has, by a link or over SSH, with state that only this server knows. */
 export interface ClaimedRow {
   stored: Stored
-  /** Of the link or the member: what is written for the execution is guarded by it. */
+  /** Epoch of the link or member; guards writes for the execution. */
   readonly epoch: number
   output: LiveOutput
-  /** The last sequence that was given to be stored. */
+  /** Last sequence handed to `outputs`, stored or not. */
   queued: number
-  /** The agent has said that it has it, which may not be stored yet. */
+  /** Whether the agent has confirmed receipt, which may not be stored yet. */
   isReceived: boolean
-  /** A read that others wait for, too; null: none is under way. */
+  /** Read in flight, shared by its callers; null if none. */
   reading: Promise<unknown> | null
-  /** What has become of it after a piece of its output was not stored; null: all were. */
+  /** Reread after a chunk was not stored: whether the execution has ended. Null if all were stored. */
   torn: Promise<boolean> | null
 }
 
-/** Claimed rows of this server, as it wrote or read them last. Others may have changed them since. */
+/** Cache of the claimed rows of this server; other servers may have changed them since. */
 export class ClaimedRows {
   readonly #all = new Map<string, ClaimedRow>()
 
@@ -35,7 +35,7 @@ export class ClaimedRows {
     return this.#all.values()
   }
 
-  /** It was marked for this server just now, or taken over: its output goes on from what is stored. */
+  /** Adds a row that was just claimed or taken over; its output continues after what is stored. */
   take(stored: Stored): ClaimedRow {
     const { execution, epoch, progress } = stored
     const output = new LiveOutput(progress, execution.truncated)
@@ -56,18 +56,17 @@ export class ClaimedRows {
   note(stored: Stored): void {
     const { id, status } = stored.execution
     const own = this.#all.get(id)
-    // It may have been read before it was written or taken over here: both numbers only rise.
+    // Ignore a stale row: `rev` and `epoch` never decrease.
     if (!own || stored.rev < own.stored.rev || (stored.epoch ?? 0) < own.epoch) return
     if (isFinal(status) || status === 'PENDING' || stored.epoch !== own.epoch) this.#all.delete(id)
     else own.stored = stored
   }
 
-  /** Its task is gone. */
   drop(id: string): void {
     this.#all.delete(id)
   }
 
-  /** What is stored, as far as this server knows better. */
+  /** Merges a stored row with newer state of this server. */
   withOutput(stored: Stored): RunningExecution {
     const own = this.#all.get(stored.execution.id)
     if (!own || own.epoch !== stored.epoch) return withStoredOutput(stored)

@@ -12,8 +12,8 @@ import { holdsTask } from './write.ts'
 type LateResult = Parameters<Executions['late']>[2]
 
 /**
- * The executions of the hosts after $2, $3 at most, become results as they are; answers how many there are of each status, and the
- * last host of these.
+ * Moves up to $3 executions of hosts after $2 to the results, unchanged. Returns the count of each status, and the last host
+ * of each.
  */
 const moveText = `with page as (
     select host_id from rsm.executions where task_id = $1 and host_id > $2 order by host_id limit $3),
@@ -34,7 +34,7 @@ const endText = `with remains as (
 const isOpenText = `select exists (
     select from rsm.executions where task_id = $1 and status in ('PENDING', 'RUNNING')) as is_open`
 
-/** How many there are of each status. */
+/** Moves all executions to the results; returns their count by status. */
 async function move(ask: Ask, taskId: string): Promise<Counts> {
   const counts = emptyCounts()
   for (let after = 0, page = rowsAtOnce; page === rowsAtOnce; ) {
@@ -54,7 +54,7 @@ async function move(ask: Ask, taskId: string): Promise<Counts> {
 
 class StillOpen extends Error {}
 
-/** The end of a task: its executions become results, in one transaction. What is learnt later goes to either. */
+/** Ends tasks: executions become results in one transaction. A late result goes to the execution or to the result. */
 export function createEnds({ deps, publisher }: Steps): Pick<Executions, 'finish' | 'late'> {
   const { database, store, clock } = deps
 
@@ -76,7 +76,7 @@ export function createEnds({ deps, publisher }: Steps): Pick<Executions, 'finish
     })
   }
 
-  /** Null: the task has ended, and its executions with it; false: someone else has changed the record. */
+  /** Null if the task has ended, so that its executions are gone; false if the record changed since it was read. */
   async function putLate(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean | null> {
     const [row] = await database.ask<Row>(
       'api',
@@ -100,7 +100,7 @@ export function createEnds({ deps, publisher }: Steps): Pick<Executions, 'finish
     return updated.length > 0
   }
 
-  /** False: someone else has changed the result. */
+  /** False if the result changed since it was read. */
   async function amend(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
     const [row] = await database.ask<{ rec: Execution; text: string }>(
       'api',

@@ -8,7 +8,6 @@ import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
 import { createCancels, createTaskSteps } from './task-steps.ts'
 
-/** Executions in PostgreSQL, as one of its servers has them. */
 export async function openPostgresExecutions(deps: ExecutionsDependencies): Promise<Executions> {
   const steps = new Steps(deps)
   const cancels = createCancels(steps)
@@ -21,7 +20,7 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
   })
   return {
     ...createTaskSteps(steps, cancels),
-    /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
+    /** Writes the record before connecting over SSH, so that a crash leaves the execution LOST and does not start it twice. */
     begin(by, ids) {
       const condition = { fence: by, nextEpoch: by.epoch, unlessHeld: true }
       return steps.change('sent', ids, asBegun(steps.now()), condition)
@@ -43,7 +42,7 @@ interface HeldRow {
   task_id: string
 }
 
-/** Tasks that a restore holds, on all servers: what takes or gives turns looks at the table in the same step. */
+/** Tasks held by a restore, on all servers. Statements that start or send executions check rsm.held themselves. */
 function createHolds({
   deps: { database },
   held,
@@ -59,7 +58,7 @@ function createHolds({
     held,
     async hold(taskIds) {
       writes++
-      // None but those that have something to start.
+      // Hold only tasks with executions to start.
       const rows = await database.ask<HeldRow>(
         'api',
         `with new as (
@@ -84,7 +83,7 @@ function createHolds({
         name: 'executions held',
         text: 'select task_id from rsm.held',
       })
-      // Else it may have been read before that.
+      // A concurrent write may be newer than these rows.
       if (writes === before) replaceHeld(rows)
     },
   }

@@ -44,7 +44,6 @@ const loadText = `select (select count(*) from rsm.tasks where status = 'RUNNING
 
 const openText = `select count(*) as count from rsm.executions where host_id = $1 and status in ('PENDING', 'RUNNING')`
 
-/** Queries of running tasks. */
 export function createQueries(
   steps: Steps,
   inDoubtOf: (hostIds: readonly number[]) => readonly number[],
@@ -106,7 +105,7 @@ export function createQueries(
         { name: 'executions of task', text: ofTaskText },
         taskId,
       )
-      // Of a task that ended between two pages only a part was read.
+      // If the task ended between two pages, the rest was not read.
       if (rows.length >= rowsAtOnce && !(await isThere(database, taskId))) return []
       return rows
         .toSorted((a, b) => a.rec.position - b.rec.position)

@@ -14,7 +14,6 @@ import type { ClaimedRow } from './claimed-rows.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** Receives output and ends from agents. */
 export function createReceiving(
   steps: Steps,
   bounds: TaskBounds,
@@ -22,7 +21,7 @@ export function createReceiving(
   const { outputs } = steps.deps
   const { claimed } = steps
 
-  /** After a piece that was not stored: answers whether it has ended. Else its output goes on from what is stored, if it is still here. */
+  /** Called after a chunk was not stored. Resolves to whether the execution has ended; if not, continues after the stored output. */
   function readAgain(own: ClaimedRow): Promise<boolean> {
     const { id } = own.stored.execution
     own.torn ??= steps.read([id]).then(
@@ -36,7 +35,7 @@ export function createReceiving(
         return false
       },
       () => {
-        // Over the next link it is read again.
+        // It is read again over the next link.
         claimed.drop(id)
         return false
       },
@@ -44,15 +43,15 @@ export function createReceiving(
     return own.torn
   }
 
-  /** What was on its way is not counted any more. */
+  /** Counts again from the stored output, without chunks in flight. */
   function resume({ isReceived, output }: ClaimedRow, stored: Stored): void {
     const next = claimed.take(stored)
     next.isReceived = isReceived
-    // A base-protocol agent sends nothing twice.
+    // A base-protocol agent never resends.
     next.output.incomplete = output.incomplete
   }
 
-  /** A piece that was not stored, and won't come again: the result has to say so. */
+  /** Marks output incomplete after a chunk that was not stored and is not resent. */
   function noteMissing({ stored }: ClaimedRow, sequence: number): void {
     const now = claimed.get(stored.execution.id)
     if (now && now.stored.progress.lastSequence < sequence) now.output.incomplete = true
@@ -70,12 +69,12 @@ export function createReceiving(
     try {
       isStored = await outputs.appendGuarded({ taskId, entry, guard })
     } catch (error) {
-      // It may be stored all the same.
+      // It may have been stored anyway.
       await readAgain(own)
       throw error
     }
     faultPoint('server.output.after')
-    // Of what has ended meanwhile the rest is dropped.
+    // Output after the end is dropped.
     if (!isStored && !(await readAgain(own))) throw elsewhere(id)
   }
 
@@ -92,7 +91,7 @@ export function createReceiving(
     },
   })
 
-  /** Of what this server has not claimed. */
+  /** Drops output of an execution that has ended; returns the last stored sequence. */
   async function dropped(id: string): Promise<number | null> {
     const [stored] = await steps.read([id])
     if (!stored) return null
@@ -120,7 +119,7 @@ export function createReceiving(
     async settle(id, end) {
       const own = claimed.get(id)
       const decide: Decide = (current, output) =>
-        // Without a link here that has it, its end has to come over the one that has.
+        // Not claimed here: its end must come over the link that has it.
         own === undefined && current.status === 'RUNNING'
           ? null
           : settled(end, output, current, steps.deps.clock.now())
@@ -133,22 +132,21 @@ export function createReceiving(
   }
 }
 
-/** Error for frames of a link that is no longer its host's: they come again over the newer one. */
+/** Error for frames of a replaced link: the agent resends them over the newer one. */
 const elsewhere = (id: string) =>
   new RsmError('unavailable', `another link has execution ${id} now, on this server or on another one`, {
     retryAfter: 1,
   })
 
-/** Tasks whose bounds are remembered. */
+/** Maximum number of cached tasks. */
 const maxTasks = 4096
 
-/** Bytes of output that a task takes of each host, and the phases that it has there. */
+/** Maximum output per host in bytes, and the phases of the task. */
 interface Bounds {
   readonly maxBytes: number
   readonly phases: readonly Phase[]
 }
 
-/** Cached bounds of tasks. */
 export class TaskBounds {
   readonly #store: Pick<Store, 'get'>
   readonly #known = new BoundedMap<string, Bounds>(maxTasks)
@@ -162,7 +160,7 @@ export class TaskBounds {
     return this.#known.get(taskId)
   }
 
-  /** Those who ask meanwhile are answered together, in the order in which they have asked. */
+  /** Callers during a read share it, and continue in the order of their calls. */
   read(taskId: string): Promise<Bounds> {
     const reading =
       this.#reading.get(taskId) ?? this.#read(taskId).finally(() => this.#reading.delete(taskId))

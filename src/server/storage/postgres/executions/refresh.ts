@@ -5,10 +5,10 @@ import type { Steps } from './steps.ts'
 
 /** Milliseconds between two polls for changes of claimed rows. */
 const pollInterval = 1000
-/** Executions of one poll: those of a server with more have their turns. */
+/** Executions per poll; if a server has more, polls take turns. */
 const maxAtOnce = 5000
 
-/** Those of which others have written something, or that are gone. */
+/** Claimed rows that other servers changed or deleted. */
 const text = `select i.t, i.h, e.task_id is null as is_gone, ${columns}
   from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) as i(t, h, rev, epoch)
   left join rsm.executions e on e.task_id = i.t and e.host_id = i.h
@@ -16,11 +16,11 @@ const text = `select i.t, i.h, e.task_id is null as is_gone, ${columns}
 
 type Found = Row & { t: string; h: number; is_gone: boolean }
 
-/** Refreshes the claimed rows as others change them: when they hint at it, and each second. */
+/** Refreshes claimed rows that other servers change: on their hints, and each second. */
 export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>): () => Promise<void> {
   const { database, hints, log } = steps.deps
   const { claimed } = steps
-  /** Where the next poll begins. */
+  /** Offset of the next poll. */
   let place = 0
 
   function note(rows: readonly Found[]): void {
@@ -50,7 +50,7 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
 
   function reread(own: ClaimedRow): void {
     const { id } = own.stored.execution
-    // What is asked of it meanwhile waits; without an answer it stays as it was.
+    // Queries of this row wait for the read. If it fails, the row stays as it was.
     own.reading ??= steps
       .read([id])
       .then(
@@ -73,7 +73,7 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
   const polling = repeat(
     pollInterval,
     () => Promise.all([poll(), alsoEachSecond()]),
-    (error) => log.debug({ err: error }, 'could not look at what others have changed'),
+    (error) => log.debug({ err: error }, 'could not poll for changes of claimed rows'),
   )
 
   return async () => {

@@ -3,7 +3,7 @@ import type { Progress } from '../../ports/outputs.ts'
 import { batched } from '../connection/batched.ts'
 import type { Database, Statement } from '../connection/database.ts'
 
-/** Of `rsm.executions e`: what a `Row` holds. */
+/** Columns of `rsm.executions e` for a `Row`. */
 export const columns = 'e.rec, e.rev, e.epoch, e.out_seq, e.stdout_bytes, e.stderr_bytes, e.frames'
 
 export interface Row {
@@ -16,12 +16,12 @@ export interface Row {
   frames: number
 }
 
-/** An execution as it was stored when it was read or written last. */
+/** An execution as last read or written. */
 export interface Stored {
   readonly execution: Execution
-  /** How often its record has changed. */
+  /** Number of changes of the record. */
   readonly rev: number
-  /** Of the link, or the member, that has it. */
+  /** Epoch of the link or member that has it. */
   readonly epoch: number | null
   readonly progress: Progress
 }
@@ -49,7 +49,6 @@ export const withStoredOutput = (stored: Stored): RunningExecution => ({
   output: outputOf(stored),
 })
 
-/** The two halves of an execution's id. */
 export function keyOf(id: string): { taskId: string; hostId: number } {
   const slash = id.lastIndexOf('/')
   return { taskId: id.slice(0, slash), hostId: Number(id.slice(slash + 1)) }
@@ -58,14 +57,13 @@ export function keyOf(id: string): { taskId: string; hostId: number } {
 export const idOf = (taskId: string, hostId: number): string => `${taskId}/${hostId}`
 
 /**
- * Rows of a task that one statement reads or moves: with all of 100,000 it could take longer than a statement may, and their
- * answer would keep this process from all else.
+ * Rows of a task per statement: all 100,000 could exceed the statement timeout, and their answer would block the process.
  */
 export const rowsAtOnce = 2000
 
 /**
- * Reads rows of a task in pages, in the order of the hosts. Of `statement` $1 is the task, $2 the host after which a page begins, and
- * $3 how many rows it has at most.
+ * Reads rows of a task in pages, ordered by host. Parameters of `statement`: $1 the task, $2 the last host of the previous page, $3 the
+ * page size.
  */
 export async function readPaged<R extends { host_id: number }>(
   database: Database,
@@ -82,7 +80,7 @@ export async function readPaged<R extends { host_id: number }>(
   }
 }
 
-/** Whether the task runs: its end takes away all of its executions at once. */
+/** Whether the task runs: its end removes all of its executions at once. */
 export async function isThere(database: Database, taskId: string): Promise<boolean> {
   const rows = await database.ask(
     'api',
@@ -95,7 +93,7 @@ export async function isThere(database: Database, taskId: string): Promise<boole
 const readManyText = `select ${columns} from unnest($1::text[], $2::bigint[]) as i(t, h)
   join rsm.executions e on e.task_id = i.t and e.host_id = i.h`
 
-/** Reads executions by their ids, what is asked meanwhile together; answers those that are there. */
+/** Reads executions by id, in batches; omits missing ones. */
 export function createReadMany(database: Database): (ids: readonly string[]) => Promise<Stored[]> {
   const read = batched(
     async (asked: readonly (readonly string[])[]) => {

@@ -22,7 +22,7 @@ export function createSending(steps: Steps): Sending & {
   const { log } = steps.deps
   const { take, takeOver, inDoubt } = createTaking(steps)
 
-  /** By the epochs under which this server has them; those that have gone elsewhere or ended meanwhile are left. */
+  /** Writes by epoch; skips executions that ended or that another server took over. */
   async function writeAcks(ids: readonly string[]): Promise<void> {
     const byEpoch = new Map<number, string[]>()
     for (const id of ids) {
@@ -31,7 +31,7 @@ export function createSending(steps: Steps): Sending & {
     }
     const writing = [...byEpoch].map(([epoch, its]) => steps.change('named', its, asNamed, { epoch }))
     await Promise.all(writing).catch((error: unknown) => {
-      log.warn({ err: error }, 'could not write down that agents have what they were sent')
+      log.warn({ err: error }, 'could not record that agents received their executions')
     })
   }
   const acks = new AckBatcher(writeAcks)
@@ -68,10 +68,10 @@ export function createSending(steps: Steps): Sending & {
   }
 }
 
-/** Hosts of one statement: few enough that it ends before its timeout on a slow store. */
+/** Hosts per statement: few enough to finish within its timeout on a slow store. */
 const maxHosts = 500
 
-/** Due executions of each host, in order and up to its capacity, and those that takes with lost answers sent. */
+/** Due executions of each host, in order and up to its capacity, and those marked by takes whose answers were lost. */
 const takeStatement = {
   name: 'executions take',
   text: `select ${columns} from rsm.executions_take($1::jsonb, $2::bigint) e`,
@@ -87,11 +87,11 @@ interface TakeOver {
   readonly except: ReadonlySet<string>
 }
 
-/** Takes executions for the links of this server, and takes them over, by the rules of docs/inside/sent-once.md. */
+/** Takes executions for this server's links, or takes them over (docs/inside/sent-once.md). */
 function createTaking(steps: Steps) {
   const { database, clock, log } = steps.deps
   const inDoubt = new InDoubt(clock)
-  /** Takes of this server so far. */
+  /** Number of takes of this server so far. */
   let attempts = 0
 
   async function send(offers: readonly Offer[]): Promise<Row[]> {
@@ -117,7 +117,7 @@ function createTaking(steps: Steps) {
     }
   }
 
-  /** Stops at a failure, but answers what was taken before it. The sweep retries the other hosts. */
+  /** Stops at a failure, but returns what was taken before it. The sweep retries the other hosts. */
   async function sendInPieces(offers: readonly Offer[]): Promise<Stored[]> {
     const stored: Stored[] = []
     for (let at = 0; at < offers.length; at += maxHosts)
@@ -168,7 +168,7 @@ function createTaking(steps: Steps) {
   }
 }
 
-/** Of several for one host the newest. */
+/** Keeps the newest claim of each host. */
 function newestOf<T extends { claim: LinkClaim }>(all: readonly T[]): T[] {
   const byHost = new Map<number, T>()
   for (const one of all) {
@@ -178,7 +178,7 @@ function newestOf<T extends { claim: LinkClaim }>(all: readonly T[]): T[] {
   return [...byHost.values()].sort((a, b) => a.claim.hostId - b.claim.hostId)
 }
 
-/** The rows of each host go to the first who has asked for it. */
+/** Gives the rows of each host to the first caller that asked for it. */
 function share<T>(
   asked: readonly (readonly number[])[],
   all: readonly T[],
@@ -195,12 +195,12 @@ function share<T>(
 const byDueAt = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
-/** Milliseconds from the first answered take on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
+/** Milliseconds after the first answered take in which a lost statement may still run: PostgreSQL ends each after 10 s. */
 const longestDoubt = 30_000
 
 interface Doubt {
   readonly epoch: number
-  /** Ranges of the host's attempts with no answered one among them: a take may fail for hours. */
+  /** Ranges of unanswered attempts, because takes may fail for hours. */
   readonly attempts: readonly (readonly [from: number, to: number])[]
   /** Monotonic milliseconds; null before the first answered take. */
   until: number | null
@@ -234,12 +234,12 @@ export class InDoubt {
     return null
   }
 
-  /** Those among the hosts. */
+  /** Filters hosts with attempts in doubt. */
   of(hostIds: readonly number[]): number[] {
     return this.#byHost.size === 0 ? [] : hostIds.filter((hostId) => this.#byHost.has(hostId))
   }
 
-  /** All that was marked when a take was asked for, in monotonic milliseconds, has been seen: its answer may be late. */
+  /** Ends the doubt once a take that was asked (monotonic milliseconds) after `until` is answered: it saw all marked rows. */
   answered({ hostId, epoch }: LinkClaim, askedAt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch !== epoch) return

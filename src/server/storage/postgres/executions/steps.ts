@@ -16,23 +16,23 @@ import { type Change, createWrite, type Fence, type Written } from './write.ts'
 type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
 type Point = PointOf<FaultPoint>
 
-/** Conditions of a step, beside that each record is still the one that was decided on. */
+/** Conditions of a step, in addition to unchanged records. */
 interface Condition {
   fence?: Fence
-  /** Only of those that have this epoch. */
+  /** Changes only executions with this epoch. */
   epoch?: number
-  /** The epoch that they get: from then on this server has claimed them. */
+  /** New epoch, by which this server claims them. */
   nextEpoch?: number
-  /** Not where a restore holds the task. */
+  /** Skips tasks held by a restore. */
   unlessHeld?: boolean
 }
 
 export interface ExecutionsDependencies {
   database: Database
   store: Pick<Store, 'get'> & {
-    /** As `transact`, with statements of other ports in the same transaction. */
+    /** Like `transact`, with statements of other ports in the same transaction. */
     transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
-    /** The same, where all that is decided on is locked. */
+    /** Like `transactAsk`, but locks what the decision depends on. */
     transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
   }
   outputs: Pick<PostgresOutputs, 'appendGuarded'>
@@ -43,14 +43,14 @@ export interface ExecutionsDependencies {
 
 type Decided = { readonly change: Change; readonly written: Written | null }
 
-/** The durable steps of executions: what is stored decides, and a step on what has changed since is decided again. */
+/** Durable steps of executions. A step is decided again if its record changed since it was read. */
 export class Steps {
   readonly deps: ExecutionsDependencies
   readonly claimed = new ClaimedRows()
-  /** As of rsm.held, when this server read or wrote it last. */
+  /** Cache of rsm.held. */
   readonly held = new Set<string>()
   readonly publisher: Publisher
-  /** In the order of the ids, without those that are not there. */
+  /** Reads rows in the order of the ids, without missing ones. */
   readonly read: (ids: readonly string[]) => Promise<Stored[]>
   readonly #write: (change: Change) => Promise<Written | null>
 
@@ -66,8 +66,8 @@ export class Steps {
   }
 
   /**
-   * Changes executions, each by one guarded write. `decide` sees the record of each that has not ended, and answers the next
-   * one, or null to leave it. Answers those that have changed; rejects where some could not be written.
+   * Changes executions, each by one guarded write. `decide` gets each record that has not ended, and returns the next one, or null to
+   * leave it. Returns the changed executions; rejects if some could not be written.
    */
   async change(
     point: Point | null,
@@ -89,7 +89,7 @@ export class Steps {
     return changed.map(({ stored }) => this.claimed.withOutput(stored).execution)
   }
 
-  /** Answers those that were not written; where one fails, what was written is told all the same. */
+  /** Returns changes that were not written. Before it rejects, it publishes those that were. */
   async #writeAll(changes: readonly Change[], changed: Written[]): Promise<Change[]> {
     const ends = await Promise.allSettled(
       changes.map(async (change): Promise<Decided> => ({ change, written: await this.#write(change) })),
@@ -110,7 +110,7 @@ export class Steps {
     throw failure.reason
   }
 
-  /** As this server has claimed them, or else as they are stored. */
+  /** Takes claimed rows from the cache, and reads the others. */
   async #known(ids: readonly string[]): Promise<Stored[]> {
     const own = ids.flatMap((id) => this.claimed.get(id)?.stored ?? [])
     return [...own, ...(await this.read(ids.filter((id) => !this.claimed.get(id))))]
@@ -131,7 +131,7 @@ export class Steps {
     return [{ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }]
   }
 
-  /** Those that have changed since they were decided on; the others are fenced, or held. */
+  /** Returns rows that changed since the decision; the other missed ones are fenced or held. */
   async #readAgain(missed: readonly Change[]): Promise<Stored[]> {
     if (missed.length === 0) return []
     const byId = new Map(missed.map((change) => [change.next.id, change]))
@@ -144,7 +144,6 @@ export class Steps {
   }
 }
 
-/** Whether the record is another one than that which was decided on. */
 function isOther(now: Stored, { current }: Change): boolean {
   return (
     now.rev !== current.rev ||
@@ -153,11 +152,11 @@ function isOther(now: Stored, { current }: Change): boolean {
   )
 }
 
-/** Hints at what this server has written. */
+/** Publishes hints about changes of this server. */
 interface Publisher {
   changed(written: readonly Pick<Written, 'stored' | 'hasMore'>[]): void
   task(taskId: string, change: 'created' | 'updated'): void
-  /** What is due among these can be taken. */
+  /** Wakes the queues of hosts whose executions are due. */
   due(executions: readonly Execution[]): void
   /** Whether hints received now are published by this server itself. */
   readonly isPublishing: boolean

@@ -10,10 +10,9 @@ import { columns, type Row, readPaged, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 import { holdsTask } from './write.ts'
 
-/** Executions that one statement writes. */
+/** Executions per statement. */
 const insertedAtOnce = 5000
 
-/** Tasks that begin, whose executions become due, and which users end. */
 export function createTaskSteps(
   steps: Steps,
   cancels: Cancels,
@@ -32,7 +31,7 @@ export function createTaskSteps(
       faultPoint('server.created.after')
       if (other === null) {
         steps.publisher.task(task.id, 'created')
-        // After the answer to whoever has asked for it.
+        // Only after the response to the client.
         setImmediate(() => steps.publisher.due(executions))
       }
       return other
@@ -103,26 +102,25 @@ async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise
     ])
 }
 
-/** Seconds after which a cancel that is still noted was left by its server. */
+/** Seconds after which a cancel counts as abandoned by its server. */
 const leftAfter = 10
 
-/** A cancel that is under way. */
+/** A cancel in progress. */
 interface Cancel {
   readonly taskId: string
   readonly at: string
-  /** Null: all is cancelled; else what has not started, for this reason. */
+  /** Null to cancel everything; otherwise cancels only pending executions, with this error. */
   readonly error: string | null
 }
 
 /**
- * Cancels of tasks with many executions: the request is noted with the task's record, and from then on nothing of the task is taken.
- * Then each execution is changed, with no lock for longer than a statement; a cancel whose server ends meanwhile is another one's to
- * carry out.
+ * Cancels tasks with many executions. The request is stored with the task's record, and from then on no execution is sent. Then each
+ * execution is changed, with no lock for longer than a statement. If the server dies meanwhile, another one finishes the cancel.
  */
 interface Cancels {
   note(ask: Ask, cancel: Cancel): Promise<void>
   carryOut(cancel: Cancel): Promise<Execution[]>
-  /** Carries out cancels that a server has left. */
+  /** Finishes abandoned cancels of other servers. */
   sweep(): Promise<void>
 }
 
@@ -147,7 +145,7 @@ export function createCancels(steps: Steps): Cancels {
 
   return {
     async note(ask, { taskId, at, error }) {
-      // A cancel of all that is under way stays one of all.
+      // An earlier cancel of everything stays one of everything.
       await ask(
         `insert into rsm.cancels as c(task_id, at, error) values ($1, $2, $3)
         on conflict (task_id) do update set at = excluded.at, since = excluded.since,
@@ -166,7 +164,7 @@ export function createCancels(steps: Steps): Cancels {
         [leftAfter],
       )
       for (const { task_id: taskId, at, error } of left) {
-        log.warn({ taskId }, 'a cancel that a server had left is carried out')
+        log.warn({ taskId }, 'finishing a cancel that another server abandoned')
         await carryOut({ taskId, at, error })
       }
     },

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../../disk/clock.ts'
 import type { Database } from '../connection/database.ts'
 
-/** Executions that wait, of the whole fleet, up to which all of them are read. */
+/** Limit of waiting executions in the fleet up to which all of them are read. */
 const few = 1000
 
-/** Condition of an execution that its host can be sent. */
+/** Condition of executions that can be sent to their host. */
 const waits = `status = 'PENDING' and due_at is not null and not over_ssh
   and task_id <> all (array(select task_id from rsm.held))`
 
@@ -14,8 +14,8 @@ const ofHostsText = `select h as host_id from unnest($1::bigint[]) as h where ex
     select from rsm.executions where host_id = h and ${waits})`
 
 /**
- * Which of many hosts have something to take. Asked each second for all linked hosts: mostly next to nothing waits, and that
- * is read sooner than each host is looked at.
+ * Finds hosts that have executions to take. Called each second for all linked hosts: usually few executions wait, and reading those is
+ * faster than checking each host.
  */
 export function createWaiting(
   database: Database,
@@ -39,12 +39,12 @@ export function createWaiting(
 
 /** Milliseconds for which counts are cached. */
 const keptFor = 1000
-/** Where reading it takes long, as very many hosts wait, at most this part of the time is spent on that … */
+/** Maximum share of time spent on reading counts, which is slow if many hosts wait. */
 const maxTimeShare = 1 / 20
-/** … unless it would be older than this, milliseconds: an agent asks every 30 s. */
+/** Maximum age of counts in milliseconds, even if reading is slow: an agent asks every 30 s. */
 const keptAtMost = 10_000
 
-/** One row: 100,000 of them would take the server ten times as long to read. */
+/** Returns one row, because 100,000 rows would take the server ten times as long to parse. */
 const countsText = `select json_object_agg(host_id, waiting) as counts from (
     select host_id, count(*) as waiting from rsm.executions where ${waits} group by host_id) as hosts`
 
@@ -55,8 +55,8 @@ interface Counts {
 }
 
 /**
- * How many executions wait for a host, as heartbeats ask thousands of times a second: those of all hosts are read at once, when
- * the cached counts are too old.
+ * Counts executions that wait for a host. Heartbeats ask thousands of times a second, so counts of all hosts are read at once and
+ * cached.
  */
 export function createWaitingCounts(database: Database, clock: Clock): (hostId: number) => Promise<number> {
   let known: Counts = { byHost: {}, until: Number.NEGATIVE_INFINITY }

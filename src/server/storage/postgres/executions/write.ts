@@ -7,28 +7,28 @@ import type { Ask, Database } from '../connection/database.ts'
 import { countText } from '../schema/running.ts'
 import { idOf, type Stored } from './rows.ts'
 
-/** On whose behalf something is written: it counts only while the task, or the link of the host, is still theirs. */
+/** Member or link on whose behalf a write happens: it fails once another one owns the task or the host. */
 export type Fence = Member | LinkClaim | null
 
-/** A record that is to follow on another one, and what has to hold for that. */
+/** The next state of a record, and the conditions for writing it. */
 export interface Change {
   readonly current: Stored
   readonly next: Execution
   readonly fence: Fence
-  /** The epoch that the record must have. */
+  /** Required epoch; null for any. */
   readonly epoch: number | null
-  /** The epoch that it gets. */
+  /** New epoch; null to keep the current one. */
   readonly nextEpoch: number | null
-  /** What must have been stored of its output, where `next` tells how much there is. */
+  /** Required last sequence of stored output if `next` reports its size; otherwise null. */
   readonly lastSequence: number | null
-  /** Not where the task is held. */
+  /** Skips the write if the task is held. */
   readonly unlessHeld: boolean
 }
 
 /** A change that is durable. */
 export interface Written {
   readonly stored: Stored
-  /** The host has something else to take. */
+  /** Whether the host has another execution to take. */
   readonly hasMore: boolean
 }
 
@@ -36,7 +36,7 @@ const maxRows = 2000
 
 type Kind = 'free' | 'owner' | 'link'
 
-/** Writes records, those that come meanwhile together; answers null for one that is no longer what was decided on, or is fenced. */
+/** Writes records in batches. Resolves to null if the record changed since the decision, or is fenced or held. */
 export function createWrite(database: Database): (change: Change) => Promise<Written | null> {
   async function writeAll(kind: Kind, changes: readonly Change[]): Promise<Map<Change, Written>> {
     const { now, later } = split(changes)
@@ -67,7 +67,7 @@ export function createWrite(database: Database): (change: Change) => Promise<Wri
 
 const kindOf = (fence: Fence): Kind => (fence === null ? 'free' : 'hostId' in fence ? 'link' : 'owner')
 
-/** The first change of each record, and those that have to wait for it. */
+/** Separates later changes of the same record, because one statement can change a row only once. */
 function split(changes: readonly Change[]): { now: Change[]; later: Change[] } {
   const ids = new Set<string>()
   const now: Change[] = []
@@ -112,7 +112,7 @@ function writtenOf({ current, next, nextEpoch }: Change, hasMore: boolean): Writ
   return { stored: { execution: next, rev: rev + 1, epoch: nextEpoch ?? epoch, progress }, hasMore }
 }
 
-/** Rows of these fences that are theirs, locked until the commit: whoever would take one away waits, or has done so before. */
+/** Locks the rows that prove ownership until the commit, so that a take-over happens before or after the write. */
 const fences = {
   free: { locked: '', join: '' },
   owner: {
@@ -128,7 +128,7 @@ const fences = {
   },
 }
 
-/** Each record becomes what was decided if it is still the one that was decided on; then its former status is known, too. */
+/** Changes each record whose `rev` is unchanged; its previous status is then known to the counts as well. */
 const textOf = (kind: Kind) => `with input as materialized (
     select * from jsonb_to_recordset($1::jsonb) as
       i(t text, h bigint, r bigint, e bigint, n bigint, s bigint, u bool, z bool, o text, p jsonb, w text, f bigint))${fences[kind].locked},
@@ -144,7 +144,7 @@ const textOf = (kind: Kind) => `with input as materialized (
   select task_id, host_id, case when z
     then host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more from changed`
 
-/** Whether the member owns the task, which it keeps until the end of the transaction. */
+/** Whether the member owns the task; if so, locks the ownership until the end of the transaction. */
 export async function holdsTask(ask: Ask, { name, epoch }: Member, taskId: string): Promise<boolean> {
   const rows = await ask(
     {
