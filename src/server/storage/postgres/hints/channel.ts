@@ -7,26 +7,26 @@ import type { Hearing } from '../../ports/cluster.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import { openSession } from '../connection/session.ts'
 
-/** Of the form of what is sent: a server that does not know a newer one looks at everything. */
+/** Version of the format: on a newer one, a server refreshes everything. */
 const version = '1'
 const name = 'rsm'
-/** Bytes of one notification; PostgreSQL takes less than 8,000. */
+/** Bytes per notification; PostgreSQL requires less than 8,000. */
 const mostBytes = 7_900
-/** Milliseconds. LISTEN says nothing where its connection is dead, so each server listens for itself. */
+/** Milliseconds between echoes. LISTEN reports no error on a dead connection, so each server notifies itself. */
 const echoEvery = 5_000
 const echoPatience = 3_000
 const answerPatience = 8_000
 const echoKind = 'e'
 
-/** Lines that all servers of a store say to one another: each is a word for its kind, a blank, and text. They may be lost. */
+/** Broadcasts lines among the servers of a store: a kind, a blank and text. Lines may be lost. */
 export interface Channel {
-  /** Resolves when they are on their way. Rejects with `unavailable`: they are lost. */
+  /** Resolves when the lines were sent. Rejects with `unavailable` if they were lost. */
   send(lines: readonly string[]): Promise<void>
-  /** Hears the text of what other servers say of a kind. */
+  /** Calls `listener` with the text of each line of this kind from other servers. */
   hear(kind: string, listener: (text: string) => void): void
-  /** Hears that some may have been lost. Answers the way to unsubscribe. */
+  /** Calls `listener` when lines may have been lost. Returns a function to unsubscribe. */
   missed(listener: () => void): () => void
-  /** Tells those listeners. */
+  /** Calls the listeners of `missed`. */
   miss(): void
   hearing(): Hearing
   close(): Promise<void>
@@ -38,7 +38,7 @@ interface Parts {
   log: Log
 }
 
-/** Lines together in as few notifications as take them. */
+/** Packs lines into as few notifications as possible. */
 function payloads(sender: string, lines: readonly string[]): string[] {
   const head = `${version} ${sender}`
   const made: string[] = []
@@ -62,15 +62,15 @@ const notify = {
   text: `select pg_notify('${name}', payload) from unnest($1::text[]) with ordinality p(payload, position) order by position`,
 }
 
-/** Notifications on a connection of its own: in a transaction that writes, NOTIFY would make all others wait for its commit. */
+/** Uses a dedicated connection, because NOTIFY in a writing transaction makes all others wait for its commit. */
 export async function openChannel({ database, clock, log }: Parts): Promise<Channel> {
   const sender = randomBytes(6).toString('base64url')
   const heard = new EventEmitter().setMaxListeners(0)
   let isFirst = true
   let echoes = 0
-  /** The echo that is waited for, monotonic. */
+  /** Pending echo, in monotonic milliseconds. */
   let asked: { text: string; at: number } | null = null
-  /** The last one that came back, and when. */
+  /** Last echo that came back, in monotonic milliseconds. */
   let last: { lag: number; at: number } | null = null
 
   const miss = () => void heard.emit('missed')
@@ -92,7 +92,7 @@ export async function openChannel({ database, clock, log }: Parts): Promise<Chan
     if (itsVersion !== version || !lines.map(readLine).every(Boolean)) miss()
   }
 
-  /** False where this server makes nothing of it. */
+  /** False for an unknown kind, or if a listener fails. */
   function readLine(line: string): boolean {
     const kind = line.slice(0, line.indexOf(' '))
     try {

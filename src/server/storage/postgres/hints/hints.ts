@@ -5,14 +5,14 @@ import type { Hints, HintTopics } from '../../ports/hints.ts'
 import type { Channel } from './channel.ts'
 import { Folded, readers, type TopicHint } from './lines.ts'
 
-/** Milliseconds for which hints are gathered before they are sent. */
+/** Milliseconds for which hints are collected before they are sent. */
 const gatherTime = 5
-/** More that wait, as while the store is away, are one word: look at everything. */
+/** Pending hints above this limit, as in a store outage, are sent as one `lost`. */
 const mostWaiting = 50_000
-/** Says that hints of its sender were lost. */
+/** Kind of a line that reports lost hints. */
 const lostKind = 'lost'
 
-/** Topics of what each server keeps copies of: these are brought up to date before anybody here hears of it. */
+/** Topics of records that servers cache: the caches are refreshed before a hint is published here. */
 const ofRecords: ReadonlySet<keyof HintTopics> = new Set([
   'host',
   'cluster',
@@ -22,14 +22,14 @@ const ofRecords: ReadonlySet<keyof HintTopics> = new Set([
 ])
 
 export interface StoreHints extends Hints {
-  /** For this process only: what other servers see by themselves. */
+  /** Hints for this process only, about changes that other servers see themselves. */
   readonly local: Hints
-  /** `refresh` brings copies of records up to date; hints of other servers wait for it. */
+  /** Sets the refresh of cached records, which hints of other servers wait for. */
   refreshFirst(refresh: () => Promise<void>): void
   close(): void
 }
 
-/** Hints of this process at once, and of the other servers over the channel. */
+/** Publishes hints in this process at once, and to other servers over the channel. */
 export function createHints(channel: Channel, log: Log): StoreHints {
   const local = createLocalHints()
   let waiting = new Folded()
@@ -41,13 +41,15 @@ export function createHints(channel: Channel, log: Log): StoreHints {
 
   const publishLocal = ({ topic, hint }: TopicHint) => local.publish(topic, hint)
 
-  /** What comes while copies are brought up to date waits for the next time. */
+  /** Hints that arrive during a refresh wait for the next one. */
   async function refreshAndPublish(): Promise<void> {
     isPublishing = true
     while (received.length > 0) {
       const batch = received
       received = []
-      await refresh().catch((error: unknown) => log.debug({ err: error }, 'a look for a hint failed'))
+      await refresh().catch((error: unknown) =>
+        log.debug({ err: error }, 'could not refresh records for a hint'),
+      )
       batch.forEach(publishLocal)
     }
     isPublishing = false
@@ -80,7 +82,7 @@ export function createHints(channel: Channel, log: Log): StoreHints {
     }
   }
 
-  /** What is published while one batch is on its way goes together in the next. */
+  /** Hints published while a batch is in flight form the next one. */
   async function sendAll(): Promise<void> {
     if (isSending) return
     isSending = true

@@ -1,24 +1,23 @@
 import type { HintTopics } from '../../ports/hints.ts'
 
-/** Bytes of the ids in one text: with base64 and its head it fits into a notification. */
+/** Bytes of ids per text, so that its base64 and its head fit into a notification. */
 const mostIdBytes = 5_000
 
 type Topic = keyof HintTopics
-/** A hint and what it is about. */
 export type TopicHint = { [T in Topic]: { topic: T; hint: HintTopics[T] } }[Topic]
 
 type Change = HintTopics['host']['change']
 const changes: readonly Change[] = ['created', 'updated', 'removed']
 const isChange = (text: string | undefined): text is Change => changes.some((change) => change === text)
 
-/** Hints that wait to be sent, each once, with those of one kind together. */
+/** Pending hints, deduplicated and grouped by kind. */
 export class Folded {
   readonly #ids = new Map<string, Set<number>>()
   readonly #lines = new Set<string>()
   readonly #epochs = new Map<number, number>()
   #size = 0
 
-  /** Ids and lines. */
+  /** Number of added hints. */
   get size(): number {
     return this.#size
   }
@@ -76,7 +75,7 @@ const ofText =
   (topic: 'output' | 'agentRevoked' | 'server'): Read =>
   (id) => [{ topic, hint: { id } }]
 
-/** What each kind of line says; null: something that a newer server may understand. */
+/** Parsers by kind of line; null for a line that only a newer server understands. */
 export const readers: Readonly<Record<Topic | 'taskHost', Read>> = {
   task(text) {
     const [change, id = ''] = text.split(' ')
@@ -112,8 +111,8 @@ function pushVarint(bytes: number[], value: number): void {
 }
 
 /**
- * Ids as texts of base64, each at most 6,700 characters: their ascending order, as the differences to the one before. Of 100,000
- * hosts 3,000 take 4 KB.
+ * Encodes ids in base64 texts of at most 6,700 characters: sorted, as the difference to the previous id. 3,000 of 100,000 hosts take
+ * 4 KB.
  */
 export function encodeIds(ids: Iterable<number>): string[] {
   const texts: string[] = []

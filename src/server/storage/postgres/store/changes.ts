@@ -4,22 +4,22 @@ import type { Open } from './open-transaction.ts'
 import { createReads } from './reads.ts'
 import { idOf, isNumbered, type Table, tableOf, uniqueOf } from './tables.ts'
 
-/** By id: the record that was put, or null where it was removed. */
+/** Record by id; null if it was removed. */
 type ById = Map<Id, AnyRecord | null>
 
-/** Records that one transaction, or a part of it, has put and removed; they go to PostgreSQL when they have to. */
+/** Puts and removals of a transaction or a part of it, sent to PostgreSQL when it must see them. */
 export class Changes {
   readonly #below: Changes | null
   readonly #all = new Map<Noun, ById>()
   readonly #unsent = new Map<Noun, ById>()
   #isSent = false
 
-  /** `below`: earlier changes of the same transaction, which these lie over. */
+  /** `below`: earlier changes of the same transaction, which these override. */
   constructor(below: Changes | null = null) {
     this.#below = below
   }
 
-  /** Whether any of these, apart from those below, has gone to PostgreSQL. */
+  /** Whether any of these, apart from those below, was sent to PostgreSQL. */
   get isSent(): boolean {
     return this.#isSent
   }
@@ -31,13 +31,13 @@ export class Changes {
     }
   }
 
-  /** Undefined where this transaction has not changed it. */
+  /** Undefined if this transaction has not changed the record. */
   get(noun: Noun, id: Id): AnyRecord | null | undefined {
     const record = this.#all.get(noun)?.get(id)
     return record === undefined ? this.#below?.get(noun, id) : record
   }
 
-  /** Without those below. */
+  /** Changes without those below. */
   own(noun: Noun): ReadonlyMap<Id, AnyRecord | null> {
     return this.#all.get(noun) ?? new Map()
   }
@@ -46,7 +46,7 @@ export class Changes {
     return new Map([...(this.#below?.of(noun) ?? []), ...(this.#all.get(noun) ?? [])])
   }
 
-  /** What is found by a key, seen through these changes. */
+  /** Applies these changes to the records found by a key. */
   through(noun: Noun, index: string, key: Key, found: AnyRecord[]): AnyRecord[] {
     const changes = this.of(noun)
     if (changes.size === 0) return found
@@ -56,7 +56,7 @@ export class Changes {
     return [...others, ...(ours as AnyRecord[])].sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** Makes them a part of those below. */
+  /** Adds these changes to those below. */
   merge(): void {
     const below = this.#below
     if (!below) return
@@ -68,7 +68,7 @@ export class Changes {
     }
   }
 
-  /** Reads how what PostgreSQL does not have yet was before, where unique indexes have to know it. */
+  /** Reads the previous state of unsent records of nouns with unique indexes. */
   async see({ ask, seen }: Open, only?: Noun): Promise<void> {
     for (const [noun, byId] of this.#unsent) {
       if (uniqueOf(noun).length === 0 || (only !== undefined && noun !== only)) continue
@@ -78,10 +78,10 @@ export class Changes {
     }
   }
 
-  /** Sends what PostgreSQL does not have yet, of this noun or of all. */
+  /** Sends unsent changes, of one noun or of all. */
   async send(open: Open, only?: Noun): Promise<void> {
     if (this.#below) {
-      // Where works share a transaction each is told apart from what the others have changed.
+      // Works share the transaction: read the previous state to separate their changes.
       await this.#below.see(open, only)
       await this.see(open, only)
       await this.#below.send(open, only)
@@ -101,13 +101,13 @@ export class Changes {
   }
 }
 
-/** Records of one statement: those of a whole fleet at once would take it too long. */
+/** Records per statement: a whole fleet would exceed the statement timeout. */
 const maxSent = 2000
 
 /** Lock in id order to avoid deadlocks. */
 const inOrder = (a: { id: Id }, b: { id: Id }) => (a.id < b.id ? -1 : 1)
 
-/** Puts and removes records of a noun; null stands for one that is removed. */
+/** Puts and removes records of a noun; null for removed ones. */
 async function sendChanges(table: Table, byId: ReadonlyMap<Id, AnyRecord | null>, open: Open): Promise<void> {
   const { noun } = table
   const put = [...byId.values()].filter((record) => record !== null).sort(inOrder)
@@ -142,7 +142,7 @@ const namesOf = ({ columns }: Table) => ['id', 'rec', ...columns.map(({ name }) 
 export function putText(table: Table): string {
   const { noun, idType, columns } = table
   const names = namesOf(table)
-  // `unnest` would take lists of lists apart.
+  // `unnest` would flatten nested arrays.
   const types = [idType, 'json', ...columns.map(({ type }) => (type === 'bigint[]' ? 'text' : type))]
   const arrays = types.map((type, at) => `$${at + 1}::${type}[]`)
   const values = ['id', 'rec', ...columns.map(({ name, type }) => `"${name}"::${type}`)]

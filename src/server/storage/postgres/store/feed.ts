@@ -8,30 +8,30 @@ import { isNumbered } from './tables.ts'
 
 /** Milliseconds between two polls for changes of other servers. */
 const pollInterval = 1000
-/** Polls after which changes may be swept; one a minute. */
+/** Polls between two sweeps of changes: one minute. */
 const pollsPerSweep = 60
 
 type Changed = (id: Id | null) => void
 
-/** Tells watchers what this and other servers have changed. */
+/** Notifies watchers of changes by this and other servers. */
 interface Feed {
   watch(noun: Noun, changed: Changed): void
-  /** Other servers have changed something: it is read now. */
+  /** Reads changes of other servers now. */
   poll(): void
-  /** Resolves when all has been told that was committed before the call. Errors: `unavailable`. */
+  /** Resolves when watchers know everything committed before the call. Errors: `unavailable`. */
   refresh(): Promise<void>
-  /** A transaction of this server is about to commit; `committed` tells watchers of it instead of a poll. */
+  /** A transaction of this server is about to commit; polls skip it, because `committed` notifies watchers. */
   expect(sent: Sent): void
-  /** It has not committed, as far as this server knows. */
+  /** The transaction did not commit, as far as this server knows. */
   forget(sent: Sent): void
-  /** It has committed. */
+  /** The transaction committed. */
   committed(sent: Sent): void
   close(): Promise<void>
 }
 
 export async function openFeed(database: Database, log: Log): Promise<Feed> {
   const watchers = new Map<Noun, Changed[]>()
-  /** Transactions of this server that tell for themselves. */
+  /** Transactions of this server, which polls skip. */
   const own = new Set<string>()
   let place = await placeNow(database)
   let polls = 0
@@ -57,7 +57,7 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
   }
   const reads = new Mutex()
   let next: Promise<void> | null = null
-  /** Calls during a read share the next one, because the present one may miss their changes. */
+  /** Calls during a read share the next one, because the current one may miss their changes. */
   function refresh(): Promise<void> {
     next ??= reads.run(() => {
       next = null
@@ -100,10 +100,10 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
   }
 }
 
-/** Minutes for which changes are kept at least: a server that has not looked for longer has missed some. */
+/** Minimum retention of changes in minutes: a server that has not polled for longer missed some. */
 const keptFor = 10
 
-/** How far a server has looked: what was committed by then. */
+/** Position of a poll: the transactions committed by then. */
 interface Place {
   readonly snapshot: string
   readonly timeline: string
@@ -134,8 +134,8 @@ async function placeNow(database: Database): Promise<Place> {
 }
 
 /**
- * Each transaction once, whatever the order of their commits: what is visible now and was not in the snapshot of the last poll.
- * `missed`: some of it is gone, as it has been swept, or this PostgreSQL is one that was brought back or has taken over.
+ * Finds changes that are visible now but were not in the snapshot of the last poll: each transaction once, whatever the order of
+ * commits. `missed`: some changes were swept, or PostgreSQL was restored or failed over.
  */
 const pollText = `with now as (select pg_current_snapshot() as snapshot, ${timeline} as timeline)
   select now.snapshot::text, now.timeline,
@@ -145,7 +145,7 @@ const pollText = `with now as (select pg_current_snapshot() as snapshot, ${timel
   from now cross join rsm.feed left join rsm.changes
     on changes.xid >= pg_snapshot_xmin($1::pg_snapshot) and not pg_visible_in_snapshot(changes.xid, $1::pg_snapshot)`
 
-/** What was committed after `from`; null where some of that can't be told any more. */
+/** Reads changes committed after `from`; `changes` is null if some were missed. */
 async function changesSince(
   database: Database,
   from: Place,
@@ -170,23 +170,23 @@ const forgetText = `with now as (select pg_snapshot_xmax(pg_current_snapshot()) 
   gone as (delete from rsm.changes where exists (select from restored))
   update rsm.executions set xid = null where xid is not null and exists (select from restored)`
 
-/** A dump that is restored into another PostgreSQL has numbers of transactions that are still to come there: they tell nothing. */
+/** Clears transaction ids of a dump restored into another PostgreSQL, where they lie in the future. */
 export async function forgetFutureXids(database: Database): Promise<void> {
   const work = async (ask: Ask) => {
-    // Another server may sweep: what it has written is seen by the next statement.
+    // Wait for another server that sweeps; the next statement then sees its changes.
     await ask('select from rsm.feed for update')
     await ask(forgetText)
   }
   await database.transaction('api', work, 'read committed')
 }
 
-/** Guarded by its time: of all servers one does it. What one sweep has marked the next one removes. */
+/** `swept_at` ensures that one server sweeps. Each sweep removes what the previous one marked. */
 const sweepText = `with old as (
     update rsm.feed set below = next, next = pg_snapshot_xmin(pg_current_snapshot()), swept_at = clock_timestamp()
     where swept_at <= clock_timestamp() - make_interval(mins => $1) returning below)
   delete from rsm.changes using old where xid < old.below`
 
-/** Removes changes that are older than `minutes`, where no server has done so for that long. */
+/** Removes changes older than `minutes`, unless a server did so within that time. */
 export async function sweepChanges(database: Database, minutes: number = keptFor): Promise<void> {
   await database.ask('api', { name: 'store sweep', text: sweepText }, [minutes])
 }

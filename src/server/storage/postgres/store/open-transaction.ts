@@ -2,7 +2,7 @@ import type { AnyRecord, Id, Noun } from '../../records/records.ts'
 import type { Ask } from '../connection/database.ts'
 import type { Numbered, StoredNoun } from './tables.ts'
 
-/** One transaction of PostgreSQL, while it runs. */
+/** A running transaction of PostgreSQL. */
 export interface Open {
   readonly ask: Ask
   readonly ids: Ids
@@ -10,13 +10,13 @@ export interface Open {
   readonly seen: Seen
 }
 
-/** Records that a transaction has changed in PostgreSQL, and the number that it has there. */
+/** Records that a transaction changed in PostgreSQL, and its transaction id. */
 export interface Sent {
   xid: string | null
   readonly changed: { noun: StoredNoun; id: Id }[]
 }
 
-/** Records as they were before a transaction changed anything, as far as it has read them. */
+/** Records that a transaction read, as they were before its changes. */
 export class Seen {
   readonly #byNoun = new Map<Noun, Map<Id, AnyRecord | undefined>>()
 
@@ -34,16 +34,16 @@ export class Seen {
   }
 }
 
-/** Ids of one process's transactions, from sequences that no transaction takes back. */
+/** Ids from sequences, which a rollback does not reset. */
 interface Ids {
   next(ask: Ask, noun: Numbered): Promise<number>
   last(ask: Ask, noun: Numbered): Promise<number>
-  /** No id up to this one is given out again. */
+  /** Ensures that no id up to this one is given out again. */
   raise(ask: Ask, noun: Numbered, id: number): Promise<void>
 }
 
 export function createIds(): Ids {
-  /** The highest that is known to be given out. */
+  /** Highest id known to be given out. */
   const known = new Map<Numbered, number>()
   const note = (noun: Numbered, id: number): number => {
     known.set(noun, Math.max(known.get(noun) ?? 0, id))
@@ -61,7 +61,7 @@ export function createIds(): Ids {
     },
     async raise(ask, noun, id) {
       if (id <= (known.get(noun) ?? 0)) return
-      // One after the other: `setval` could take back what another server is given just now.
+      // Uses `nextval`, because `setval` could reset ids that another server gets at the same time.
       await ask(
         `select count(nextval('rsm.${noun}_ids')) from generate_series(${lastOf(noun)} + 1, $1::bigint)`,
         [id],

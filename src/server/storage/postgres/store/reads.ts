@@ -16,8 +16,8 @@ interface Row {
 }
 
 /**
- * Reads what other transactions have committed, or what a transaction sees, by the way that it asks. `isLocking`: what is read by
- * its id is locked until the end of the transaction.
+ * Reads records through `ask`: committed ones, or those that its transaction sees. `isLocking`: locks records read by id until the end
+ * of the transaction.
  */
 export function createReads(ask: Ask, isLocking = false): Reads {
   async function getMany<N extends Noun>(
@@ -56,7 +56,7 @@ export function createReads(ask: Ask, isLocking = false): Reads {
   }
 }
 
-/** The condition for a key of an index; null for one that no record has. */
+/** Parameter for a key of an index; null if no record can have it. */
 function keyOf(noun: Noun, index: string, key: string | number): { type: string; value: unknown } | null {
   const column = tableOf(noun).columns.find(({ name }) => name === index)
   if (!column || !indexList[noun].some(({ name }) => name === index))
@@ -65,15 +65,14 @@ function keyOf(noun: Noun, index: string, key: string | number): { type: string;
   return value === undefined ? null : { type: column.type, value }
 }
 
-/** The ids that records of the noun can have. */
+/** Drops ids that no record of the table can have. */
 const knownIds = (table: Table, ids: readonly Id[]): unknown[] =>
   ids.map((id) => idOf(table, id)).filter((id) => id !== undefined)
 
-/** A query, seen without the type of its noun. */
+/** A query without the type of its noun. */
 export type AnyQuery = Omit<Query<Noun>, 'where' | 'order'> & { where?: Where<never>; order?: string }
 type Member = string | number | readonly [string, string]
 
-/** SQL and the values of its parameters, `$1` and on. */
 interface Sql {
   readonly text: string
   readonly values: readonly unknown[]
@@ -81,7 +80,7 @@ interface Sql {
 
 const nothing = 'false'
 
-/** Rows with the records of a query, and how many there are without its window; one without a record where it shows none. */
+/** Selects the records of a query and their total outside its window; one row without a record if the window is empty. */
 export function statementOf(noun: Noun, query: AnyQuery): Sql {
   const table = tableOf(noun)
   const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
@@ -103,7 +102,7 @@ export function statementOf(noun: Noun, query: AnyQuery): Sql {
   return { text: limitText === undefined ? text : cut(text, values.push(limitText)), values }
 }
 
-/** The conditions of a `where`, with `and` between them; `values` takes their parameters. */
+/** SQL of a `where`; appends its parameters to `values`. */
 function conditionsOf(table: Table, where: Where<never>, values: unknown[]): string {
   const { ids, equals = {}, contains, before = {}, has = {} } = where as Where<Noun>
   const parameter = (value: unknown) => `$${values.push(value)}`
@@ -149,18 +148,17 @@ function hasMember(noun: Noun, name: string, member: Member, parameter: (value: 
   return typeof member === 'object' ? json({ [member[0]]: member[1] }) : nothing
 }
 
-/** The columns by which a query is ordered, and which way. */
 function orderOf(table: Table, order: string): { columns: string[]; way: string } {
   const column = `${order}Order`
   const isOwn = table.columns.some(({ name }) => name === column)
   return { columns: isOwn ? [`"${column}"`, 'id'] : ['id'], way: order === 'desc' ? ' desc' : '' }
 }
 
-/** Whether a condition has no index in the order of the list: then all matches are found first, once, without the records. */
+/** Whether no index has the order of the list: then all matches are found first, once, without their records. */
 const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
   Boolean(contains?.text) || Object.values<unknown>(has).some((members) => members !== undefined)
 
-/** The rows before the one whose record goes beyond as many characters; the first one always. */
+/** Cuts rows to as many characters as the parameter allows, but keeps the first one. */
 function cut(rows: string, parameter: number): string {
   return `select total, rec from (
       select *, sum(length(rec::text)) over (order by place) as characters from (${rows}) numbered) measured

@@ -6,19 +6,19 @@ import { Tables } from '../../tables/tables.ts'
 import type { AnyQuery } from './reads.ts'
 import type { PostgresStore } from './store.ts'
 
-/** What every server has in memory: selectors need all of it, and lists of hosts are read without PostgreSQL, too (contract §12). */
+/** Nouns cached in memory: selectors need all records, and lists of hosts work without PostgreSQL (contract §12). */
 const cached = ['hosts', 'clusters'] as const
 type CachedNoun = (typeof cached)[number]
 
 const isCached = (noun: Noun): noun is CachedNoun => (cached as readonly Noun[]).includes(noun)
 
 /**
- * The same store, which answers reads of hosts and clusters from memory. Each read first looks for what others have changed, so
- * that it sees what any server has acknowledged; while PostgreSQL can't be reached it sees what was there before.
+ * Wraps the store so that reads of hosts and clusters are served from memory. Each read first polls for changes, so that it sees
+ * everything acknowledged by any server; while PostgreSQL is unreachable it sees the last known state.
  */
 export async function withReplica(store: PostgresStore): Promise<PostgresStore> {
   const tables = new Tables()
-  /** Of records that may have changed since they were read; null: of all. */
+  /** Ids of records that may have changed since they were read; null for all. */
   const changed: Record<CachedNoun, Set<Id> | null> = { hosts: null, clusters: null }
   const reading = new Mutex()
 
@@ -31,7 +31,7 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
   async function reload(noun: CachedNoun): Promise<void> {
     const ids = changed[noun]
     if (ids?.size === 0) return
-    // What changes from here on is read again.
+    // Changes from here on need another read.
     changed[noun] = new Set()
     try {
       if (ids === null) await readAll(noun)
@@ -56,7 +56,7 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
     for (const [at, id] of ids.entries()) tables.apply({ noun, id, record: records[at] ?? null })
   }
 
-  /** Resolves when all is in memory that was acknowledged before the call. */
+  /** Resolves when memory has everything acknowledged before the call, or PostgreSQL is unreachable. */
   async function current(noun: CachedNoun): Promise<void> {
     try {
       await store.refresh()
@@ -90,6 +90,6 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
     },
   }
   for (const noun of cached) await current(noun)
-  // The getters of the store are its own.
+  // Inherit from the store, because a spread would freeze its getters.
   return Object.create(store, Object.getOwnPropertyDescriptors(reads)) as PostgresStore
 }

@@ -12,31 +12,30 @@ import { createReads } from './reads.ts'
 import { askThrough, type RunOpen, TransactionQueue, viewOf } from './transactions.ts'
 import { conflictOf, isClash } from './unique-keys.ts'
 
-/** The store in PostgreSQL, and what is particular to it. */
 export interface PostgresStore extends Store {
   /**
-   * As `transact`, with statements of other ports in the same transaction: `ask` sees what `tx` has put and removed before.
-   * It runs beside other transactions, and waits for none of this server.
+   * Like `transact`, with statements of other ports in the same transaction: `ask` sees the puts and removals of `tx`. It runs
+   * concurrently with other transactions of this server.
    */
   transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
   /**
-   * As `transactAsk`, for what many do at once and none is to do anew because others were near: what `work` gets by an id is
-   * locked, and all else that it decides on it has to `lock` by a name.
+   * Like `transactAsk`, for work that often runs concurrently and should not be repeated. Records that `work` gets by id are locked; it
+   * must `lock` anything else that it decides on by a name.
    */
   transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
-  /** Another server has changed something: those who watch hear of it now. */
+  /** Reads changes of other servers now, and notifies watchers. */
   poll(): void
-  /** Transactions that wait for their turn. */
+  /** Number of queued transactions. */
   readonly queueLength: number
 }
 
 interface PostgresStoreOptions {
-  /** With the schema; whoever opened it closes it, after the store. */
+  /** Already migrated. The caller closes it, after the store. */
   readonly database: Database
   readonly log: Log
 }
 
-/** Opens the store; the first server of all names it. Errors: `unavailable`. */
+/** Opens the store; the first server creates its id. Errors: `unavailable`. */
 export async function openPostgresStore({ database, log }: PostgresStoreOptions): Promise<PostgresStore> {
   const storeId = await nameStore(database)
   await forgetFutureXids(database)
@@ -63,7 +62,7 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
       return value
     } catch (error) {
       feed.forget(sent)
-      // Then it may have been carried out.
+      // The commit may have succeeded.
       if (isAway(error)) feed.committed(sent)
       throw error
     }
@@ -88,7 +87,7 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
       })
     } catch (error) {
       if (!isClash(error)) throw error
-      // It may have clashed with what it did not see yet, and decide otherwise when it does.
+      // It may have clashed with a record that it had not seen; retry once with the current ones.
       if (!isAgain) return transactAs(isolation, work, true)
       throw await conflictOf(error, changes, reads)
     }

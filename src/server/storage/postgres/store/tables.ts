@@ -11,7 +11,7 @@ import {
   orders,
 } from '../../records/records.ts'
 
-/** What this store holds; executions have tables of their own. */
+/** Nouns with a table; executions have tables of their own. */
 export type StoredNoun = Exclude<Noun, 'executions'>
 type ColumnType = 'text' | 'bigint' | 'boolean' | 'jsonb' | 'bigint[]'
 type Asking = 'value' | 'text' | 'time' | 'list' | 'map' | 'set'
@@ -19,7 +19,7 @@ type OrderColumn<N extends Noun> = N extends keyof typeof orders
   ? `${Extract<keyof (typeof orders)[N], string>}Order`
   : never
 
-/** The types of the columns beside `id` and `rec`. */
+/** Types of the columns other than `id` and `rec`. */
 const types = {
   hosts: {
     hostname: 'text',
@@ -58,11 +58,11 @@ const types = {
   [N in StoredNoun]: Record<IndexOf<N> | AskedOf<N, Asking> | OrderColumn<N>, ColumnType>
 }
 
-/** What is asked of records, beside the record. */
+/** A column that queries use, filled from the record. */
 interface Column {
   readonly name: string
   readonly type: ColumnType
-  /** As a parameter of the type, or as text of it; null is not asked for. */
+  /** Value as a parameter of the type, or as its text form; null matches no query. */
   value(record: AnyRecord): unknown
 }
 
@@ -72,7 +72,7 @@ export interface Table {
   readonly columns: readonly Column[]
 }
 
-/** Nouns whose ids are numbers that are given out. */
+/** Nouns whose ids are numbers from a sequence. */
 export const numbered = [
   'hosts',
   'scripts',
@@ -90,7 +90,7 @@ export const isNumbered = (noun: Noun): noun is Numbered => (numbered as readonl
 const fieldOf = (record: AnyRecord, field: string): unknown =>
   (record as unknown as Record<string, unknown>)[field]
 
-/** A value as a parameter of a type; undefined where no value of the type is the same. */
+/** Converts a value to a parameter; undefined if no value of the type can equal it. */
 export function parameterOf(type: ColumnType, value: unknown): unknown {
   switch (type) {
     case 'text':
@@ -106,7 +106,6 @@ export function parameterOf(type: ColumnType, value: unknown): unknown {
   }
 }
 
-/** What stands in the column of a field that is asked like this. */
 const askedValue = (how: Asking, value: unknown): unknown =>
   how === 'text' && typeof value === 'string' ? value.toLowerCase() : (value ?? null)
 
@@ -139,26 +138,24 @@ const tables = new Map<Noun, Table>(
     .map((noun) => [noun, { noun, idType: isNumbered(noun) ? 'bigint' : 'text', columns: columnsOf(noun) }]),
 )
 
-/** Where records of this noun are. */
 export function tableOf(noun: Noun): Table {
   const table = tables.get(noun)
   if (!table) throw new Error(`${noun} are not in the tables of the store`)
   return table
 }
 
-/** The indexes of a noun in which no two records have one key. */
 export const uniqueOf = (noun: Noun): readonly Index[] => indexList[noun].filter(({ unique }) => unique)
 
-/** An id as a parameter; undefined for one that no record of the table can have. */
+/** Converts an id to a parameter; undefined if no record of the table can have it. */
 export const idOf = ({ idType }: Table, id: Id): unknown => parameterOf(idType, id)
 
 /** Ids are below 2^32 (contract §3: numbers that count hosts). */
 const depth = 32
 
-/** The block of 2^`size` ids that holds this one, by its number in a binary tree. */
+/** Number, in a binary tree, of the block of 2^`size` ids that contains this one. */
 const blockOf = (id: number, size: number): number => 2 ** (depth - size) + Math.floor(id / 2 ** size)
 
-/** The blocks of which a run of ids is made: few, however long it is. */
+/** Splits a run of ids into blocks: few, however long it is. */
 function* blocksOfRun(first: number, last: number): Generator<number> {
   let at = first
   while (at <= last) {
@@ -170,8 +167,7 @@ function* blocksOfRun(first: number, last: number): Generator<number> {
 }
 
 /**
- * A folded set (core/tasks/id-set.ts) as numbers of blocks, which an inverted index can hold: an id is in the set if one of
- * the blocks that hold it is.
+ * Converts a folded set (core/tasks/id-set.ts) to block numbers for an inverted index. An id is in the set if one of its blocks is.
  */
 export function blocksOfSet(folded: string): number[] {
   if (folded === '') return []
@@ -181,17 +177,17 @@ export function blocksOfSet(folded: string): number[] {
   })
 }
 
-/** All blocks that hold an id; none for an invalid one. */
+/** All blocks that contain an id; none for an invalid one. */
 export function blocksWith(id: number): number[] {
   if (!Number.isInteger(id) || id < 0 || id >= 2 ** depth) return []
   return Array.from({ length: depth + 1 }, (_, size) => blockOf(id, size))
 }
 
-/** Characters that PostgreSQL takes into no text: U+0000 and halves of surrogate pairs; and U+FFFF, which escapes them. */
+/** Characters that PostgreSQL text cannot hold: U+0000 and halves of surrogate pairs; and U+FFFF, which escapes them. */
 const unfit = /[\0\uffff\p{Surrogate}]/u
 const everyUnfit = /[\0\uffff\p{Surrogate}]/gu
 
-/** U+FFFF, then a noncharacter for each of its four digits: no text that people write holds them. */
+/** Escapes a character as U+FFFF and a noncharacter for each of its four hex digits, which ordinary text never contains. */
 const escaped = (character: string): string =>
   `\uffff${character
     .charCodeAt(0)
@@ -199,11 +195,11 @@ const escaped = (character: string): string =>
     .padStart(4, '0')
     .replaceAll(/./g, (digit) => String.fromCharCode(0xfdd0 + Number.parseInt(digit, 16)))}`
 
-/** Text that PostgreSQL takes, another one for each: for what is compared, not for what is shown. */
+/** Maps each text to a distinct one that PostgreSQL can hold, for comparisons only. */
 export const plainText = (text: string): string =>
   unfit.test(text) ? text.replaceAll(everyUnfit, escaped) : text
 
-/** `plainText` for all text in a value of JSON. */
+/** Applies `plainText` to all text in a JSON value. */
 export function plainJson(value: unknown): unknown {
   if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(plainJson)

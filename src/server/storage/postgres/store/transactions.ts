@@ -10,12 +10,12 @@ import { createReads } from './reads.ts'
 import { tableOf } from './tables.ts'
 import { areApart, conflictOf, isClash } from './unique-keys.ts'
 
-/** Work that shares one transaction of PostgreSQL, and so one commit. More would be repeated together on a conflict. */
+/** Works per transaction of PostgreSQL, because a conflict repeats all of them. */
 const maxBatch = 64
-/** More than this wait for their turn only when PostgreSQL hangs: then it is kinder to refuse than to pile up. */
+/** Queue limit, reached only if PostgreSQL hangs: then refuse further work. */
 const maxQueued = 20_000
 
-/** Seed of the advisory locks that stand for names. */
+/** Seed that hashes names to advisory locks. */
 const nameLocks = 7_263_005
 
 type Work = (tx: Transaction) => unknown
@@ -26,15 +26,15 @@ interface Waiting {
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Runs work in one transaction, from the beginning as often as it has to, and tells of what it changed. */
+/** Runs work in one transaction, again after a conflict, and notifies watchers of its changes. */
 export type RunOpen = <T>(work: (open: Open) => Promise<T>) => Promise<T>
 
-/** The works have to run one by one, because their changes cannot be told apart. */
+/** Thrown if works must run one by one, because their changes cannot be separated. */
 class Entangled extends Error {}
 
 /**
- * The transactions of one process, each after those before it, and many in one of PostgreSQL: a herd of agents that register
- * with one token would else come in the way of each other.
+ * Runs the transactions of one process in order, many in one transaction of PostgreSQL. Otherwise many agents that register with one
+ * token would conflict with each other.
  */
 export class TransactionQueue {
   readonly #run: RunOpen
@@ -64,14 +64,14 @@ export class TransactionQueue {
     })
   }
 
-  /** Resolves when all that was taken is done. */
+  /** Resolves when all queued work is done. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#running
   }
 
   async #drain(): Promise<void> {
-    // What comes in the same turn goes along.
+    // Include work that arrives in the same turn of the event loop.
     await Promise.resolve()
     while (this.#queue.length > 0) await this.#runBatch(this.#queue.splice(0, maxBatch))
     this.#running = null
@@ -90,7 +90,7 @@ export class TransactionQueue {
       for (const [at, { settle }] of all.entries()) settle(outcomes[at] as Outcome)
     } catch (error) {
       if (all.length > 1 && !isAway(error)) for (const one of all) await this.#runBatch([one])
-      // It may have clashed with what it did not see yet, and decide otherwise when it does.
+      // It may have clashed with a record that it had not seen; retry once with the current ones.
       else if (isClash(error) && !isAgain) await this.#runBatch(all, true)
       else await this.#refuse(all, error, changes)
     }
@@ -131,8 +131,8 @@ async function runEach(open: Open, all: readonly Waiting[], changes: Changes): P
 }
 
 /**
- * What a transaction does by `tx`: what it puts and removes waits in `changes` until PostgreSQL has to see it. `isLocking`: it is
- * READ COMMITTED, and locks what it reads by its id.
+ * Makes the `tx` of a transaction. Puts and removals wait in `changes` until PostgreSQL must see them. `isLocking`: the transaction is
+ * READ COMMITTED and locks records that it reads by id.
  */
 export function viewOf(open: Open, changes: Changes, isLocking = false): Transaction {
   const { ask, ids, seen } = open
@@ -169,7 +169,7 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
     },
     lastId: (noun) => ids.last(ask, noun),
     async lock(name) {
-      // SERIALIZABLE repeats work that conflicts with others.
+      // SERIALIZABLE needs no locks: it repeats work that conflicts.
       if (isLocking) await ask('select pg_advisory_xact_lock(hashtextextended($1, $2))', [name, nameLocks])
     },
     put(noun, record) {
@@ -180,7 +180,7 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
   }
 }
 
-/** Statements of other ports in the same transaction: they see what it has put and removed. */
+/** Runs statements of other ports in the same transaction; they see its puts and removals. */
 export const askThrough =
   (open: Open, changes: Changes): Ask =>
   async (statement, values) => {

@@ -16,11 +16,10 @@ import { uniqueOf } from './tables.ts'
 
 const uniqueViolation = '23505'
 
-/** Whether a unique index forbids what a transaction wrote. */
 export const isClash = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === uniqueViolation
 
-/** The caller's `conflict`; the error itself if the clash is not of an index of storage/records/records.ts. */
+/** Returns `conflict` for the caller, or the error itself if its index is not in storage/records/records.ts. */
 export async function conflictOf(error: pg.DatabaseError, changes: Changes, reads: Reads): Promise<unknown> {
   const at = indexOf(error)
   if (!at) return error
@@ -32,7 +31,7 @@ export async function conflictOf(error: pg.DatabaseError, changes: Changes, read
   })
 }
 
-/** The index that a clash is about; null for one of another table. */
+/** Finds the violated index; null for one of another table. */
 function indexOf({ table, constraint }: pg.DatabaseError): { noun: Noun; index: Index } | null {
   for (const noun of nouns)
     for (const index of indexList[noun])
@@ -40,7 +39,7 @@ function indexOf({ table, constraint }: pg.DatabaseError): { noun: Noun; index: 
   return null
 }
 
-/** The record that has the key of one of these changes, after their transaction has been undone. */
+/** Finds the record that has the key of one of these changes, after their rollback. */
 async function otherOf(noun: Noun, index: Index, changes: Changes, reads: Reads): Promise<Id | null> {
   const changed = changes.of(noun)
   const records = [...changed.values()].filter((record) => record !== null)
@@ -58,9 +57,8 @@ async function otherOf(noun: Noun, index: Index, changes: Changes, reads: Reads)
 type ById = ReadonlyMap<Id, AnyRecord | null>
 
 /**
- * Whether each of these works, which follow each other in one transaction, has unique keys that none before it has taken. PostgreSQL
- * looks at them when the transaction commits: by then a later work may have freed a key that an earlier one should not have had.
- * `seen` has each record that they have changed, as it was before all of them.
+ * Whether each work of a shared transaction uses only unique keys that were free in its turn. PostgreSQL checks keys at the commit,
+ * when a later work may have freed one that an earlier work must not have. `seen` has each changed record as it was before all works.
  */
 export function areApart(works: readonly Changes[], seen: Seen): boolean {
   return nouns.every((noun) => {
@@ -80,7 +78,7 @@ export function areApart(works: readonly Changes[], seen: Seen): boolean {
   })
 }
 
-/** False where another record has taken a key while one of these had it. */
+/** Frees the previous keys of changed records; false if another record took one of them too early. */
 function frees(
   index: Index,
   ids: Map<Key, Id>,
