@@ -2,9 +2,9 @@ import { RsmError } from '../../../core/errors.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
 import type { Database } from './connection/database.ts'
 
-/** Bytes of a row. */
+/** Bytes per row. */
 const chunkBytes = 1024 * 1024
-/** Rows that one statement removes. */
+/** Rows removed per statement. */
 const clearedAtOnce = 64
 
 const statement = (name: string, text: string) => ({ name: `files ${name}`, text })
@@ -18,7 +18,7 @@ const begin = statement(
   `with made as (insert into rsm.file_contents(size) select 0 where not exists (select from rsm.file_places where id = $1) returning id)
   insert into rsm.file_places(id, content_id) select $1, id from made on conflict do nothing`,
 )
-// The size is the guard: whoever adds at another place, or after another writer, changes nothing.
+// The size guards the append: at another offset, or after another writer, nothing changes.
 const add = statement(
   'add',
   `with grown as (
@@ -45,7 +45,7 @@ const next = statement(
 
 const gone = (id: string) => new RsmError('gone', `the bytes of file ${id} are not in the store`)
 
-/** Pieces of any size as pieces of `chunkBytes`, and a last one; where the source breaks off, what has come before its error. */
+/** Regroups pieces into chunks of `chunkBytes`. If the source fails, yields the received bytes before its error. */
 async function* inChunks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const chunk = Buffer.allocUnsafeSlow(chunkBytes)
   let length = 0
@@ -68,9 +68,9 @@ async function* inChunks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
   if (fault !== null) throw fault.error
 }
 
-/** Bytes of files as rows; equal finished files have the same ones. */
+/** Bytes of files as rows, which finished files with equal bytes share. */
 export function createFiles(database: Database): Files {
-  /** Rows that no file has any more. */
+  /** Removes rows without a file. */
   async function clear(): Promise<void> {
     for (;;) {
       const [row] = await database.ask<{ more: boolean }>('api', 'select rsm.file_clear($1) as more', [
@@ -95,7 +95,7 @@ export function createFiles(database: Database): Files {
         if (rows.length === 0) throw new WrongOffset(await size(id))
         end += chunk.length
       }
-      // Nothing may have come, for a place where the file does not end.
+      // Without any bytes, `offset` was not checked yet.
       const stored = await size(id)
       if (stored < end || (end === offset && stored !== end)) throw new WrongOffset(stored)
       return end
@@ -123,7 +123,7 @@ export function createFiles(database: Database): Files {
       await database.ask('api', 'select rsm.file_remove($1)', [id])
       await clear()
     },
-    // The disk is the database's.
+    // The disk belongs to PostgreSQL, so that its free space is unknown.
     room: () => Promise.resolve(null),
     async ids() {
       const rows = await database.ask<{ id: string }>('api', 'select id from rsm.file_places order by id')

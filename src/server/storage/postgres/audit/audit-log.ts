@@ -23,13 +23,13 @@ interface AuditLogOptions {
   log: Log
 }
 
-/** Most entries that wait for PostgreSQL; each is a request or an event of the server that waits with it. */
+/** Maximum entries waiting for PostgreSQL; each blocks a request or an event of the server. */
 const longestQueue = 100_000
-/** Entries of one statement: while it runs, other servers wait for the head. */
+/** Entries per statement: while it runs, other servers wait for the head. */
 const largestBatch = 200
 const appendStatement = { name: 'audit_append', text: 'select before, hashes from rsm.audit_append($1, $2)' }
 
-/** Opens the log; a new one begins with an entry that names the store. */
+/** Opens the log; a new log begins with an entry with the id of the store. */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { storeId, clock } = options
   const begin: AuditEvent = {
@@ -101,7 +101,7 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
   }
 }
 
-/** Appends entries; with `isFirst` only to an empty log. */
+/** Appends entries; if `isFirst`, only to an empty log. */
 async function appendTo(
   database: Database,
   facts: readonly AuditFacts[],
@@ -119,12 +119,12 @@ async function appendTo(
 }
 
 interface NotedRow extends AuditHead {
-  /** The last entry of the log, and the line that stands where the noted one did. */
+  /** Id of the last entry, and the line that now has the id of the noted one. */
   last: number | null
   line: string | null
 }
 
-/** A row apart from the log: of several servers the one that has noted a head last. */
+/** Stores the noted head in a row of its own; the last server to note one wins. */
 export function createNotedHead(database: Database, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {

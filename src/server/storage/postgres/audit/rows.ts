@@ -6,7 +6,7 @@ import { pageOf, windowOf } from '../../paging.ts'
 import type { ListQuery, RawQuery } from '../../ports/audit-log.ts'
 import type { Database } from '../connection/database.ts'
 
-/** Rows of one page of the stored lines: few enough that the largest make some MB. */
+/** Rows per page of stored lines: few enough that the largest ones take a few MB. */
 const pageRows = 500
 
 interface Row {
@@ -15,7 +15,7 @@ interface Row {
   damaged: Buffer | null
 }
 
-/** Conditions on rows of the log, and the values that they refer to by number. */
+/** Conditions on rows, and the values of their numbered parameters. */
 interface Where {
   readonly conditions: string[]
   readonly values: unknown[]
@@ -24,7 +24,7 @@ interface Where {
 const columns = 'id, line, damaged'
 const newline = Buffer.from('\n')
 
-/** A page, newest first. After a cursor (`before`) it counts no further than one past the page. */
+/** Reads a page, newest first. With a cursor (`before`), counts at most one entry past the page. */
 export async function listRows(
   database: Database,
   { id: lastId }: AuditHead,
@@ -36,7 +36,7 @@ export async function listRows(
   const counted = before === undefined ? null : first + size + 1
   if (isEmpty(filter)) {
     const total = Math.min(newest, counted ?? newest)
-    // The ids of a log have no gap.
+    // Ids have no gaps.
     const where = { conditions: ['id <= $1'], values: [newest - first] }
     return pageOf(await lastEntries(database, where, size, 0), total, query)
   }
@@ -59,7 +59,7 @@ async function lastEntries(
   return (await database.ask<Row>('api', text, where.values)).map(entryOf)
 }
 
-/** `most` null: all of them. */
+/** Counts all rows if `most` is null. */
 async function countUpTo(database: Database, where: Where, most: number | null): Promise<number> {
   const found = `select from rsm.audit where ${whereOf(where)} limit ${most ?? 'all'}`
   const [row] = await database.ask<{ count: number }>(
@@ -70,7 +70,7 @@ async function countUpTo(database: Database, where: Where, most: number | null):
   return row?.count ?? 0
 }
 
-/** The stored lines up to the head, oldest first, in blocks of whole lines. */
+/** Reads stored lines up to the head, oldest first, in blocks of whole lines. */
 export async function* rawRows(
   database: Database,
   head: () => Promise<AuditHead>,
@@ -88,12 +88,10 @@ export async function* rawRows(
   }
 }
 
-/** Whether a filter lets everything through. */
 const isEmpty = (filter: AuditFilter): boolean => Object.values(filter).every((value) => value === undefined)
 
 const isUnreadable = 'not rsm.audit_is_entry(id, line, at, action)'
 
-/** Adds what lets the entries of a filter through. */
 function addFilter(where: Where, filter: AuditFilter): void {
   const { conditions, values } = where
   const json = (text: string) => `rsm.audit_json($${values.push(JSON.stringify(text))})`

@@ -13,22 +13,22 @@ interface HistoryOptions {
   database: Database
   clock: Clock
   log: Log
-  /** Milliseconds in which appends are collected. */
+  /** Milliseconds for which appends are collected. */
   flushDelay?: number
-  /** Characters that may wait while PostgreSQL is away: at 150 a sample, half an hour of 3,000 hosts. */
+  /** Maximum unwritten characters while PostgreSQL is unreachable: at 150 per sample, half an hour of 3,000 hosts. */
   mostWaiting?: number
 }
 
-/** Samples of one statement. */
+/** Samples per statement. */
 const largestBatch = 5000
-/** Milliseconds between looks whether an hour is to be packed. */
+/** Milliseconds between attempts to pack past hours. */
 const packEvery = 10 * 60_000
 
-/** Five a second, of reports that come each minute by default: one agent cannot fill the disk of all. */
+/** Samples per host and hour, five a second, so that one agent cannot fill the disk. Default reports come each minute. */
 const mostInHour = 18_000
 const hour = 3600_000
 
-/** Metrics of hosts in rows (schema/contents.ts): collected for some seconds, and packed by the hour. */
+/** Metrics history in rows (schema/contents.ts), collected for some seconds and packed by the hour. */
 export function createHistory(options: HistoryOptions): History {
   return new PostgresHistory(options)
 }
@@ -38,7 +38,7 @@ class PostgresHistory implements History {
   readonly #log: Log
   readonly #flushDelay: number
   readonly #allowance: HourlyAllowance
-  /** A sample leaves only after it was written, so that `read` always sees it. */
+  /** Unwritten samples. A sample leaves only after it was written, so that `read` always sees it. */
   readonly #waiting: WaitingSamples
   #isFailing = false
   #timer: NodeJS.Timeout | null = null
@@ -65,7 +65,7 @@ class PostgresHistory implements History {
   }
 
   async *read(hostId: number, from: number, to: number): AsyncGenerator<Metrics> {
-    // Taken first: what is written meanwhile is then met twice, never missed.
+    // Read memory first: a sample written meanwhile is then found twice, never missed.
     const unwritten = this.#waiting.of(hostId, from, to)
     const times = new Set(unwritten.map(({ at }) => at))
     for (const { line } of unwritten) {
@@ -78,7 +78,7 @@ class PostgresHistory implements History {
 
   async forget(hostId: number): Promise<void> {
     this.#waiting.forget(hostId)
-    // After what is being written: that would bring it back.
+    // Wait for the current write, which would otherwise restore samples.
     await this.#writes
       .run(() => removeHost(this.#database, hostId))
       .catch((error: unknown) =>
@@ -111,7 +111,7 @@ class PostgresHistory implements History {
     return this.#writes.run(() => this.#writeWaiting())
   }
 
-  /** Never rejects: history that cannot be written has no other effect, and is tried again until the bound drops it. */
+  /** Never rejects: failed writes are retried until the bound drops their samples. */
   async #writeWaiting(): Promise<void> {
     const waiting = this.#waiting
     const { dropped } = waiting
@@ -132,7 +132,7 @@ class PostgresHistory implements History {
   }
 }
 
-/** Bounds the samples of each host in an hour. */
+/** Limits the samples of each host per hour. */
 class HourlyAllowance {
   #hour = 0
   readonly #counts = new Map<number, number>()
@@ -144,7 +144,7 @@ class HourlyAllowance {
     this.#log = log
   }
 
-  /** Whether one more of this host is taken. */
+  /** Whether one more sample of this host is accepted; counts it. */
   takes(hostId: number): boolean {
     const now = Math.floor(this.#clock.monotonic() / hour)
     if (now !== this.#hour) this.#counts.clear()

@@ -5,30 +5,29 @@ import type { DiskRow, SampleRow } from '../../samples/sample-line.ts'
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** Decimals that numbers of samples have at most, other than those of foreign agents. */
+/** Maximum decimals of numbers in samples, except those of foreign agents. */
 const mostDecimals = 3
-/** Beyond it the difference of two whole numbers is not exact. */
+/** Limit up to which differences of integers are exact. */
 const largestWhole = 2 ** 51
 
 /**
- * Numbers one below the other: the decimals, the first of them as a whole number, and the differences from each to the next;
- * without these where all are the same. As they are, behind -1, where they have more decimals. Null where each follows
- * from others of its sample.
+ * One number of each sample: the count of decimals, the first number scaled to an integer, and the difference of each next one; no
+ * differences if all are equal. Numbers with more decimals follow -1 unchanged. Null if the numbers derive from others.
  */
 type Column = number[] | null
 
-/** Samples of the same disks, in the order of their times. */
+/** Consecutive samples with the same disks. */
 type Run = [count: number, mountPoints: string[], ...columns: Column[]]
 
-/** Places among the numbers of a sample (sample-line.ts). */
+/** Indexes of numbers in a sample (sample-line.ts). */
 const [total, used, available, usage] = [5, 6, 7, 8]
-/** What agents of ours calculate from others. */
+/** Numbers that our agents compute from others. */
 const derived = new Map<number, (numbers: readonly number[]) => number>([
   [available, (numbers) => (numbers[total] ?? 0) - (numbers[used] ?? 0)],
   [usage, (numbers) => Math.round(((numbers[used] ?? 0) / (numbers[total] ?? 1)) * 1000) / 10],
 ])
 
-/** Samples of a host, by time, in some 15 bytes each: numbers of an hour differ little from one to the next. */
+/** Packs samples of a host, sorted by time, in about 15 bytes each, because consecutive ones differ little. */
 export function packSamples(rows: readonly SampleRow[]): Promise<Buffer> {
   return deflate(JSON.stringify(runsOf(rows).map(encodeRun)), { level: 9 })
 }
@@ -52,7 +51,6 @@ function runsOf(rows: readonly SampleRow[]): SampleRow[][] {
   return runs
 }
 
-/** The numbers of a sample and of its disks. */
 const valuesOf = ({ numbers, disks }: SampleRow) => [
   ...numbers,
   ...disks.flatMap(([, ...figures]) => figures),

@@ -8,10 +8,10 @@ import { type Ask, type Database, withBriefLocks } from '../connection/database.
 import { packSamples, unpackSamples } from './pack.ts'
 
 const dayLength = 24 * 3600_000
-/** Days of which there may be samples, and as many again. */
+/** Days to search for expired samples: twice as many as may have some. */
 const mostDays = 20
 
-/** The UTC day of a time, as `YYYY-MM-DD`. */
+/** UTC day as `YYYY-MM-DD`. */
 export const dayOf = (at: number): string => isoTime(at).slice(0, 10)
 
 const appendStatement = { name: 'metrics_append', text: 'select rsm.metrics_append($1, $2, $3)' }
@@ -20,7 +20,7 @@ const daysStatement = {
   text: `select at / ${dayLength} as day from rsm.metrics_fresh where host_id = $1 and at between $2 and $3
     union select first / ${dayLength} from rsm.metrics_packed where host_id = $1 and last >= $2 and first <= $3`,
 }
-/** One statement, as a sample that is packed meanwhile stands in one of the two. */
+/** One statement, so that a sample packed meanwhile is found in exactly one table. */
 const readStatement = {
   name: 'metrics_read',
   text: `select line, null::bytea as data from rsm.metrics_fresh where host_id = $1 and at between $2 and $3
@@ -41,7 +41,7 @@ export async function appendSamples(database: Database, samples: readonly Waitin
   ])
 }
 
-/** Day by day, so that no host's history has to be in memory at once. Both times are included. */
+/** Reads day by day, so that a host's history is never in memory as a whole. Both times are inclusive. */
 export async function* readSamples(
   database: Database,
   hostId: number,
@@ -80,7 +80,7 @@ export async function removeDays(database: Database, age: Age): Promise<void> {
   if (end !== null) await database.ask('write', 'delete from rsm.metrics_fresh where at < $1', [end])
 }
 
-/** The end of the newest day that is over; null where there is none among those that a sample may be of. */
+/** End of the newest expired day; null if none of the last `mostDays` is expired. */
 function endOfLastOver(age: Age): number | null {
   const today = Math.floor(age(0) / dayLength)
   for (let day = today; day > today - mostDays; day--)
@@ -88,12 +88,12 @@ function endOfLastOver(age: Age): number | null {
   return null
 }
 
-/** A clock that was behind may have written into it at any hour of its day. */
+/** Whether a day is expired. A slow clock may have written samples at any time of its day. */
 const isOver = (age: Age, start: number) => age(start, start + dayLength) >= keptFor
 
-/** Any number that nothing else in this database locks. */
+/** Advisory lock, unique in this database. */
 const packingLock = 7_263_003
-/** Hosts of one transaction: some thousand samples. */
+/** Hosts per transaction: some thousand samples. */
 const hostsAtOnce = 50
 
 interface PackedPiece {
@@ -104,7 +104,7 @@ interface PackedPiece {
   readonly data: Buffer
 }
 
-/** Packs the hours that are over, as far as no other server does so. */
+/** Packs past hours, unless another server does so. */
 export async function packFinished(database: Database): Promise<void> {
   const text = `select rsm.metrics_slot() as present, array(
     select slot from generate_series(0, 3) as slots(slot)
@@ -117,13 +117,13 @@ async function packHour(database: Database, slot: number): Promise<void> {
   for (let after: number | undefined = -1; after !== undefined; ) {
     const behind: number = after
     after = await withBriefLocks(database, 'write', (ask) => packHosts(ask, slot, behind))
-    // Whoever else waits for this thread comes first.
+    // Yield to other work of this thread.
     await turn()
   }
   await withBriefLocks(database, 'write', (ask) => ask('select rsm.metrics_clear($1)', [slot]))
 }
 
-/** Answers the last of the hosts; undefined where there is none behind `after`, or where another server packs. */
+/** Returns the last packed host; undefined if there is none after `after`, or another server packs. */
 async function packHosts(ask: Ask, slot: number, after: number): Promise<number | undefined> {
   const [lock] = await ask<{ ours: boolean }>('select pg_try_advisory_xact_lock($1) as ours', [packingLock])
   if (lock?.ours !== true) return undefined
@@ -149,7 +149,7 @@ async function packHosts(ask: Ask, slot: number, after: number): Promise<number 
 
 const timeOf = ({ numbers }: SampleRow) => numbers[0] ?? 0
 
-/** One for each UTC day of the samples, which come in the order of their times. */
+/** Packs one piece per UTC day; the samples are sorted by time. */
 function piecesOf(hostId: number, lines: string): Promise<PackedPiece[]> {
   const days = new Map<string, SampleRow[]>()
   for (const row of lines.split('\n').map(parseSample)) {

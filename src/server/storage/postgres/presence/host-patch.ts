@@ -8,7 +8,7 @@ import type { Neighbours } from '../ownership/ownership.ts'
 
 /** State of the newest link of a host. */
 export interface LinkState {
-  /** Of its claim. */
+  /** Epoch of its claim. */
   readonly epoch: number
   /** Epoch of the server that has it. */
   readonly server: number
@@ -36,7 +36,7 @@ export interface HostPatch {
   }
   readonly marks: { readonly duplicate: boolean; readonly revoked: boolean }
   readonly greeting: Greeting | null
-  /** Last known status, for servers that start: a running one judges for itself. */
+  /** Last known status, for servers that start; a running one judges itself. */
   readonly standing: { readonly status: HostStatus; readonly reason: string | null }
 }
 export type Part = keyof HostPatch
@@ -50,7 +50,7 @@ export interface Fleet {
   readonly links: Map<number, LinkState>
   /** Hosts whose last heartbeat came to another server. */
   readonly remote: Set<number>
-  /** Hosts removed most recently: a server that lags may still write a row of one. Ids are never reused. */
+  /** Recently removed hosts: a server that lags may still write a row of one. Ids are never reused. */
   readonly removed: BoundedMap<number, true>
 }
 
@@ -73,14 +73,14 @@ export function patchOf({ hosts, links, options }: Fleet, hostId: number, of: It
   return Object.fromEntries([...of].map((part) => [part, all[part]])) as Partial<HostPatch>
 }
 
-/** Sets whether a host is connected: its link is up, at a live server. Answers whether that changed. */
+/** Sets whether a host is connected: its link is up, at a live server. Returns whether that changed. */
 export function updateConnected({ hosts, links, neighbours, options }: Fleet, hostId: number): boolean {
   const known = hosts.entries.get(hostId)
   const link = links.get(hostId)
   if (!known || !link) return false
   const { connected, linkLostAt } = known
   known.connected = link.isUp && (link.server === neighbours.own() || neighbours.others().has(link.server))
-  // A server that died has not written when it lost the link.
+  // A dead server did not write when it lost the link.
   if (!known.connected && link.isUp) known.linkLostAt = connected ? options.clock.now() : linkLostAt
   else if (!known.connected) known.linkLostAt = link.lostAt
   return known.connected !== connected || known.linkLostAt !== linkLostAt

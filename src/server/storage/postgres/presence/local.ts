@@ -9,9 +9,9 @@ import { writeBatch } from './table.ts'
 /** News from agents of this server, and changes that are not written yet. */
 export interface Local extends Heard {
   changed(hostId: number, of: readonly Part[]): void
-  /** Parts that are not written yet: newer than any row. */
+  /** Parts that are not written yet and so are newer than any row. */
   unwritten(hostId: number): ReadonlySet<Part> | undefined
-  /** Answers whether it wrote a changed host. */
+  /** Returns whether it wrote a changed host. */
   write(): Promise<boolean>
 }
 
@@ -23,7 +23,7 @@ interface Pending {
   readonly since: number
 }
 
-/** `soon`: hears that a host changed. */
+/** `soon`: called when a host changed. */
 export function createLocal(fleet: Fleet, database: Database, soon: () => void): Local {
   const { hosts, links, remote, removed, neighbours } = fleet
   const { clock } = fleet.options
@@ -93,7 +93,7 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
       if (!isDeepStrictEqual(before, loadNames(hosts.entry(hostId)))) changed(hostId, ['load'])
     },
     registered(hostId) {
-      // Another server may hear the HELLO of the new agent before it reads of the registration: that stays.
+      // Keep a greeting: another server may get the HELLO of the new agent before it reads the registration.
       const hasGreeted = hosts.entry(hostId).greeting !== null
       hosts.registered(hostId)
       const link = links.get(hostId)
@@ -143,17 +143,17 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
   }
 }
 
-/** The names of measures that a report changes: their values are not news. */
+/** Names of measures, because changed values alone are not news. */
 const loadNames = ({ load, high }: KnownHost) => ({
   warns: load.warns,
   rising: Object.keys(load.highSince),
   high: high.map(({ name }) => name),
 })
 
-/** Seconds by which a heartbeat may differ from what follows from the one before, and yet say nothing new. */
+/** Seconds by which a heartbeat may differ from the expected values without being news. */
 const tolerance = { uptime: 5, clockOffset: 1 }
 
-/** Whether a heartbeat says more than that the host lives; `before` is the state before it. */
+/** Whether a heartbeat reports more than that the host is alive; `before` is the previous state. */
 function hasNews(before: KnownHost & { offset: number | null }, known: KnownHost): boolean {
   if (before.agentStatus !== known.agentStatus || !before.heardSinceStart) return true
   if (!isDeepStrictEqual(before.says, known.says)) return true

@@ -25,9 +25,9 @@ interface PresenceOptions extends JudgingOptions {
   log: Log
 }
 
-/** Milliseconds between two writes of what was heard, and between two reads. */
+/** Milliseconds between two writes and between two reads. */
 const syncEvery = 1_000
-/** Milliseconds for which changes are gathered before they are written. */
+/** Milliseconds for which changes are collected before they are written. */
 const gatherTime = 100
 /** Milliseconds without a read after which this server counts as cut off. */
 const readPatience = 10_000
@@ -37,17 +37,17 @@ const mostRemoved = 10_000
 /** Kind of the hint that changes were written. */
 const written = 'presence'
 
-/** Lists of heard hosts are kept until each server has judged, and written, which have fallen silent since. */
+/** Retention of lists of heard hosts, in heartbeat intervals and milliseconds: each server must first write which hosts fell silent. */
 const keptIntervals = 4
 const keptAtLeast = 600_000
 
 /**
- * The hosts of all servers in the memory of each, which judges them by its own monotonic clock. Each second a server writes what
- * it heard to rsm.presence and reads what the others wrote.
+ * Keeps the hosts of all servers in memory and judges them by this server's monotonic clock. Each second, writes news of own agents to
+ * rsm.presence and reads what other servers wrote.
  */
 export async function openPresence(options: PresenceOptions): Promise<Presence> {
   const { database, channel, neighbours, clock, log } = options
-  // Each server judges for itself: its hints are for this process.
+  // Each server judges for itself, so that its hints are only for this process.
   const hints = options.hints.local
   const startedAt = clock.monotonic()
   const heardRetention = Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000)
@@ -103,7 +103,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     if (cursors === previous) cursors = next
   }
 
-  /** A server that has run for so long has judged, and written, which hosts fell silent before. */
+  /** Removes old lists, once this server has run long enough to judge hosts that fell silent before. */
   async function forget(): Promise<void> {
     const now = clock.monotonic()
     if (now - startedAt < heardRetention || now - forgotAt < forgetEvery) return
@@ -115,12 +115,12 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   channel.hear(written, () => {
     if (mutex.queueLength === 0) mutex.run(() => read()).catch(failed)
   })
-  // PostgreSQL may have changed: turns may begin again.
+  // PostgreSQL may have been replaced: turns may restart.
   const end = channel.missed(() => {
     cursors = { rows: 0, heard: 0 }
   })
   await mutex.run(() => read(-1))
-  // Links that other servers have not written yet.
+  // Take links that other servers have not written to rsm.presence yet.
   for (const { host_id: hostId, ...link } of await readLinks(database))
     remote.row({ hostId, patch: { link: { ...link, isUp: true, lostAt: null, fault: null } } })
   remote.begin(await readListeningSince(database))
@@ -162,10 +162,10 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 
 /** Milliseconds for which read reports are cached. */
 const reportsKeptFor = 5_000
-/** Hosts whose reports are read at once: people look at no more, and code that judges more needs no reports. */
+/** Maximum hosts whose reports are read: people view fewer, and code that judges more needs no reports. */
 const maxReports = 1_000
 
-/** Reads the reports of those hosts that another server heard last; without the store the known ones stay. */
+/** Reads reports of hosts that another server heard last; keeps the known ones while the store is unreachable. */
 function createReports({ hosts, remote, options }: Fleet, database: Database, log: Log) {
   const { clock } = options
   /** Monotonic milliseconds. */

@@ -7,14 +7,14 @@ import { type Fleet, type HostPatch, type LinkState, type Part, updateConnected 
 import type { Local } from './local.ts'
 import type { HostRow } from './table.ts'
 
-/** Applies what servers wrote of hosts. */
+/** Applies rows of other servers. */
 export interface Remote {
-  /** Whether a change of a host comes from a row, which needs no other one. */
+  /** Whether a change comes from a row, and so need not be written. */
   readonly isTaking: boolean
   row(row: Pick<HostRow, 'hostId' | 'patch'>): void
   /** Hosts that another server heard after `at`, in milliseconds since 1970. */
   heard(hostIds: readonly number[], at: number): void
-  /** Everything is read that was written before this server started. `listeningSince`: the start of the oldest other server. */
+  /** Called once rows from before the start are read. `listeningSince`: start of the oldest live server; null if none. */
   begin(listeningSince: number | null): void
   close(): void
 }
@@ -62,7 +62,7 @@ export function createRemote(
     if (isStarting) known.heardAt = clock.monotonic()
     Object.assign(known, { agentStatus, uptime, says })
     if (at === null) return
-    // Twice: the comparison is of the last two heartbeats.
+    // Note it twice, because the clock compares the last two heartbeats.
     const hostTime = clockOffset === null ? undefined : isoTime(at + clockOffset * 1000)
     for (let beats = 0; beats < 2; beats++) known.clock.note(hostTime, at)
   }
@@ -90,7 +90,7 @@ export function createRemote(
     )
   }
 
-  /** A link of this server is known best here. */
+  /** False for rows about a link that this server has: its own state is newer. */
   function isNewest(hostId: number, { epoch }: LinkState): boolean {
     const current = links.get(hostId)
     if (current === undefined || epoch > current.epoch) return true
@@ -99,7 +99,7 @@ export function createRemote(
 
   function takeLink(hostId: number, known: KnownHost, link: LinkState): boolean {
     links.set(hostId, link)
-    // A heartbeat after the end of the link says itself why there is none.
+    // A heartbeat after the end of the link reports the fault itself.
     if ((link.lostAt ?? Number.POSITIVE_INFINITY) >= (known.lastHeartbeatAt ?? 0))
       known.says = { ...known.says, linkFault: link.fault }
     return updateConnected(fleet, hostId)
@@ -151,7 +151,7 @@ export function createRemote(
         known.linkLostAt ??= now
         const { heardAt, lastHeartbeatAt, status } = known
         if (heardAt !== null && lastHeartbeatAt !== null && listeningSince !== null) {
-          // Silence counts while another server listened, unless the store may have been away.
+          // Count silence while another server listened, unless the store may have been unreachable.
           const silentFor = now - Math.max(lastHeartbeatAt, listeningSince)
           const isCounted = status === 'OFFLINE' || silentFor < silentIntervals * heartbeatInterval * 1000
           if (isCounted) known.heardAt = heardAt - Math.max(0, silentFor)

@@ -2,9 +2,9 @@ import type { Database } from '../connection/database.ts'
 import { isLocked } from '../ownership/lives.ts'
 import { type HostPatch, type Part, parts } from './host-patch.ts'
 
-/** Rows of one statement: more would keep other requests waiting. */
+/** Rows per statement: more would block other requests. */
 const atOnce = 1_000
-/** Any number that nothing else in this database locks. */
+/** Advisory lock, unique in this database. */
 const writeLock = 7_263_007
 
 interface Report {
@@ -30,8 +30,8 @@ const newer = (part: Part, order: string) =>
   `${part} = case when p.${order} > excluded.${order} then p.${part} else coalesce(excluded.${part}, p.${part}) end`
 
 /**
- * The lock makes turns ascend in the order of the commits, so that a reader misses none behind its cursor. Each part of the statement
- * reads `next`, so that it takes the lock before it locks rows: two servers would deadlock otherwise.
+ * The lock makes turns ascend in the order of commits, so that a reader never misses a row behind its cursor. Each part of the
+ * statement reads `next`, and so takes the lock before it locks rows: otherwise two servers could deadlock.
  */
 const write = {
   name: 'presence.write',
@@ -87,7 +87,7 @@ const rowsAfter = {
   text: `select host_id, turn, ${list} from rsm.presence where (turn, host_id) > ($1, $2) order by turn, host_id limit ${atOnce}`,
 }
 
-/** Rows written after a turn, the latest last. */
+/** Reads rows written after a turn, the latest last. */
 export async function* readRows(database: Database, after: number): AsyncGenerator<HostRow> {
   let last = { turn: after, host_id: Number.MAX_SAFE_INTEGER }
   for (;;) {
@@ -103,7 +103,7 @@ export async function* readRows(database: Database, after: number): AsyncGenerat
 
 interface HeardList {
   readonly turn: number
-  /** Its server heard the hosts after this time. */
+  /** The server heard the hosts after this time. */
   readonly at: number
   readonly ids: string
 }
@@ -113,7 +113,7 @@ const heardAfter = {
   text: 'select turn, at, ids from rsm.presence_heard where turn > $1 and server_epoch <> $2 order by turn',
 }
 
-/** Lists written after a turn by other servers than this one. */
+/** Reads lists that other servers wrote after a turn. */
 export const readHeard = (database: Database, after: number, server: number): Promise<HeardList[]> =>
   database.ask('api', heardAfter, [after, server])
 
@@ -121,7 +121,7 @@ export async function forgetHeard(database: Database, before: number): Promise<v
   await database.ask('write', 'delete from rsm.presence_heard where at < $1', [before])
 }
 
-/** Start of the oldest living server, in milliseconds since 1970; null if none lives. The lease of one that was killed runs on. */
+/** Start of the oldest live server, in milliseconds since 1970; null if none. Checks locks, because a killed server keeps its lease. */
 export async function readListeningSince(database: Database): Promise<number | null> {
   const [row] = await database.ask<{ since: number | null }>(
     'api',
@@ -138,7 +138,6 @@ interface Link {
   readonly server: number
 }
 
-/** All links that are ready. */
 export const readLinks = (database: Database): Promise<Link[]> =>
   database.ask(
     'api',

@@ -8,11 +8,11 @@ import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'
 import { appendAll, createWriter, type RecordingClaim, type Shared } from './writer.ts'
 
-/** Appends of one statement, each of what an agent sends before it waits at most. */
+/** Appends per statement, each of at most what an agent sends before it waits for an acknowledgement. */
 const largestBatch = 64
 const day = 24 * 3600_000
 
-/** Bytes of one read, and of one check; chunks are read whole, so that a read may be somewhat larger. */
+/** Bytes per read and per check; chunks are read whole, so that a read may be slightly larger. */
 const readBytes = 1024 * 1024
 const checkBytes = 16 * 1024 * 1024
 
@@ -22,7 +22,7 @@ const makeStatement = `with made as (
   header as (insert into rsm.recording_chunks(recording, start, data) select key, 0, $2::bytea from made)
   select * from made`
 
-/** Recordings as rows: durable with each append, for several servers, of which the last that has reopened one writes it. */
+/** Recordings as rows, durable with each append. Of several servers, the last one to reopen a recording writes it. */
 export function createRecordings(database: Database): Recordings {
   const shared: Shared = {
     database,
@@ -113,11 +113,11 @@ const damaged = (session: string, place: string) =>
     hint: 'put it back from a backup',
   })
 
-/** SQLSTATEs of rows that can't be read: corrupted data or indexes. */
+/** Whether an error has an SQLSTATE of corrupted data or indexes. */
 const isCorrupt = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('XX')
 
-/** Chunks with the bytes from $2 on, below $3, of the recording $1. A chunk may be joined to others before it is read. */
+/** Condition for chunks of recording $1 with bytes from $2 to $3. The first one may begin earlier, also because packing joins chunks. */
 const wantedChunks = `recording = $1 and start < $3 and start >= coalesce(
     (select max(c.start) from rsm.recording_chunks c where c.recording = $1 and c.start <= $2), $2)
   order by start`
@@ -128,8 +128,8 @@ interface Place {
 }
 
 /**
- * Looks through what should be `size` bytes.
- * @throws RsmError `gone` with the place where they are not what was written
+ * Checks that the first `size` bytes exist and match their checksums.
+ * @throws RsmError `gone` with the first damaged place
  */
 export async function verifyChunks(database: Database, { key, session }: Place, size: number): Promise<void> {
   for (let at = 0; at < size; ) {
@@ -153,7 +153,7 @@ export async function verifyChunks(database: Database, { key, session }: Place, 
   }
 }
 
-/** The first `size` bytes; without it all that is there, even if it changes meanwhile. */
+/** Reads the first `size` bytes, or everything stored, even if it changes meanwhile. */
 export async function* readChunks(
   database: Database,
   { key, session }: Place,

@@ -5,28 +5,28 @@ import type { RecordingWriter } from '../../ports/recordings.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, isToBeRepeated } from '../connection/failure.ts'
 
-/** What a writer holds: its recording until another one reopens it. */
+/** A writer's claim on its recording, until another writer reopens it. */
 export interface RecordingClaim {
   readonly key: number
   readonly writer: number
-  /** How far chunks are joined. */
+  /** Offset up to which chunks are packed. */
   readonly packed: number
 }
 
-/** Bytes to add at `start`, where the recording ends as far as its writer knows. */
+/** Bytes to append at `start`, the end that the writer knows. */
 interface Addition {
   readonly claim: RecordingClaim
   readonly start: number
   readonly bytes: Uint8Array
 }
 
-/** Adds to several recordings in one statement; answers for each whether it stands. */
+/** Appends to a recording; false if another writer has claimed it. */
 export type Append = (addition: Addition) => Promise<boolean>
 
-/** Milliseconds for which an append waits for PostgreSQL: as long as a terminal waits for its host (contract §7). */
+/** Milliseconds to retry an append while PostgreSQL is unreachable, as long as a terminal waits for its host (contract §7). */
 const longestWait = 60_000
 const pauseBetween = 250
-/** Bytes of small chunks that are joined to one: large ones are compressed, and cost a row each. */
+/** Bytes to pack into one chunk, because large chunks compress and save rows. */
 const packBytes = 256 * 1024
 
 const appendStatement = {
@@ -52,7 +52,7 @@ export async function appendAll(database: Database, additions: readonly Addition
   return additions.map(({ claim }) => standing.has(claim.key))
 }
 
-/** Asks again while PostgreSQL is away: what was carried out already is seen by its place. */
+/** Retries while PostgreSQL is unreachable. An append that already happened is recognized by its offset. */
 async function untilBack<T>(ask: () => Promise<T>): Promise<T> {
   const until = performance.now() + longestWait
   for (;;)
@@ -64,15 +64,15 @@ async function untilBack<T>(ask: () => Promise<T>): Promise<T> {
     }
 }
 
-/** What the writers of a server share. */
+/** Shared by the writers of a server. */
 export interface Shared {
   readonly database: Database
   readonly append: Append
-  /** One after the other, so that joining chunks keeps no connection from what is more urgent. */
+  /** Packs one recording at a time, to leave connections for more urgent statements. */
   readonly packs: Mutex
 }
 
-/** Grows a recording from `start` on. */
+/** Appends to a recording from `start` on. */
 export function createWriter(
   { database, append, packs }: Shared,
   claim: RecordingClaim,
@@ -81,7 +81,7 @@ export function createWriter(
   let end = start
   let { packed } = claim
 
-  /** What fails here is done with the next pack, or never: only its room is at stake. */
+  /** Ignores errors: the next pack retries, and unpacked chunks only take more space. */
   async function pack(): Promise<void> {
     if (packed === end) return
     const to = end
