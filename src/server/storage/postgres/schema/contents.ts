@@ -1,4 +1,4 @@
-/** Part of an audit line as it stands there, by `rsm.audit_json`: a text, a number, or null. */
+/** Column with a part of the audit line as JSON text, after `rsm.audit_json`: a string, a number, or null. */
 const part = (path: string) => `text collate "C" generated always as (rsm.audit_part(line, '${path}')) stored`
 
 /**
@@ -6,7 +6,7 @@ const part = (path: string) => `text collate "C" generated always as (rsm.audit_
  * hold, is in `damaged`, with everything up to the next entry.
  */
 export const audit: readonly string[] = [
-  // PostgreSQL reads no JSON with an escaped NUL or half a surrogate pair: such escapes are taken as text.
+  // PostgreSQL rejects JSON with an escaped NUL or half a surrogate pair, so such escapes become plain text.
   `create function rsm.audit_json(json text) returns text language sql immutable strict as $$
     select case when strpos(json, '\\u') = 0 then json
       else regexp_replace(json, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u', '\\1\\\\\\\\u', 'g') end
@@ -15,7 +15,7 @@ export const audit: readonly string[] = [
   begin
     return (rsm.audit_json(line)::json #> path)::text;
   end $$`,
-  // Whether a line has the form of the entry of its row.
+  // Whether a line has the form of an entry with the id of its row.
   `create function rsm.audit_is_entry(id bigint, line text, at text, action text) returns bool language sql immutable as $$
     select coalesce(starts_with(line, '{"id":' || id::text || ',"at":"') and right(line, 75) like ',"hash":"%"}'
       and at is not null and action is not null, false)
@@ -73,9 +73,9 @@ export const audit: readonly string[] = [
 ]
 
 /**
- * Metrics of hosts. New samples stand in `metrics_fresh`, a row each, in the partition of their hour, of which there are four in turn. When
- * the hour is over a server packs it into `metrics_packed`: a row for each host, hour and UTC day of the samples, in partitions by day that
- * a sweep drops. Times are milliseconds since the epoch.
+ * Metrics of hosts. New samples are rows of `metrics_fresh`, in the partition of their hour; four partitions take turns. When the hour is
+ * over, a server packs it into `metrics_packed`: a row for each host, hour and UTC day of the samples, in partitions by day that a sweep
+ * drops. Times are milliseconds since the epoch.
  */
 export const metrics: readonly string[] = [
   `create table rsm.metrics_fresh(
@@ -90,7 +90,7 @@ export const metrics: readonly string[] = [
     day date not null, host_id bigint not null, first bigint not null, last bigint not null, data bytea not null)
     partition by list (day)`,
   'create index on rsm.metrics_packed(host_id, first)',
-  // Compressed already.
+  // Already compressed.
   'alter table rsm.metrics_packed alter column data set storage external',
   `create function rsm.metrics_slot() returns smallint language sql volatile as $$
     select (floor(extract(epoch from rsm.now()) / 3600)::bigint % 4)::smallint
@@ -103,7 +103,7 @@ export const metrics: readonly string[] = [
     select rsm.metrics_slot(), given.* from unnest(hosts, times, string_to_array(lines, E'\\n')) as given
     on conflict do nothing;
   end $$`,
-  // Removes and answers the samples of the next hosts of an hour that is over.
+  // Removes and returns the samples of the next hosts of a past hour.
   `create function rsm.metrics_take(hour smallint, after bigint, most int) returns table(host_id bigint, lines text)
   language plpgsql as $$
   begin
@@ -135,8 +135,8 @@ export const metrics: readonly string[] = [
 ]
 
 /**
- * Recordings of terminal sessions in chunks, each at its offset, without a gap. A newer `writer` fences the previous one. `aside`: when it
- * was moved aside, and stopped being a recording. Chunks before `packed` are joined to large ones.
+ * Recordings of terminal sessions in chunks, each at its offset, without gaps. A newer `writer` fences the previous one. `aside`: when it
+ * was moved aside, and stopped being a recording. Chunks before `packed` are packed into large ones.
  */
 export const recordings: readonly string[] = [
   `create table rsm.recordings(
@@ -155,7 +155,7 @@ export const recordings: readonly string[] = [
     data bytea not null,
     sum bytea not null generated always as (substring(sha256(data) for 8)) stored,
     primary key (recording, start))`,
-  // Appends to several recordings, each of `size` bytes of `pieces` from `place`. Answers whether each is stored; one that is sent again is
+  // Appends to several recordings, to each `size` bytes of `pieces` from `place`. Returns whether each is stored; a repeated append is
   // stored once.
   `create function rsm.recordings_append(
     keys bigint[], writers bigint[], starts bigint[], places int[], sizes int[], pieces bytea)
@@ -172,7 +172,7 @@ export const recordings: readonly string[] = [
     select g.key, own.key is not null or coalesce(r.writer = g.writer and r.bytes = g.start + g.size, false)
     from given g left join own using (key) left join rsm.recordings r using (key)
   $$`,
-  // Joins the chunks from `first` to one, unless a newer writer has fenced this one.
+  // Packs the chunks from `first` up to `behind` into one, unless a newer writer has fenced this one.
   `create function rsm.recording_pack(held bigint, holder bigint, first bigint, behind bigint) returns void language plpgsql as $$
   begin
     update rsm.recordings set packed = behind where key = held and writer = holder and packed = first;
@@ -205,8 +205,8 @@ export const recordings: readonly string[] = [
 ]
 
 /**
- * Bytes of files on their way to hosts or from them, in chunks of a content. Finished files with equal bytes share one: then it has a
- * sha256.
+ * Bytes of files on their way to or from hosts, in chunks of a content. Finished files with equal bytes share one content, which then
+ * has a sha256.
  */
 export const files: readonly string[] = [
   `create table rsm.file_contents(
@@ -219,7 +219,7 @@ export const files: readonly string[] = [
     primary key (content_id, start))`,
   // Most copied files are compressed already.
   'alter table rsm.file_chunks alter column data set storage external',
-  // Gives the file the content of others with the same bytes, and drops its own.
+  // Switches the file to the content of another file with the same bytes; `file_clear` removes its own.
   `create function rsm.file_share(file text, sum text) returns void language plpgsql as $$
   declare
     own bigint;
@@ -236,7 +236,7 @@ export const files: readonly string[] = [
       update rsm.file_places set content_id = other where id = file;
     end if;
   end $$`,
-  // A content without files is shared no more, and is cleared in steps: its chunks may be thousands.
+  // A content without files is no longer shared, and is cleared in steps, because it may have thousands of chunks.
   `create function rsm.file_remove(file text) returns void language plpgsql as $$
   declare
     own bigint;
@@ -249,7 +249,7 @@ export const files: readonly string[] = [
     update rsm.file_contents c set sha256 = null
       where id = own and not exists (select from rsm.file_places p where p.content_id = own);
   end $$`,
-  // Clears a step, and answers whether there is more.
+  // Clears one step; returns whether there may be more.
   `create function rsm.file_clear(most int) returns bool language plpgsql as $$
   declare
     own bigint;

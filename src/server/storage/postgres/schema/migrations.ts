@@ -16,7 +16,7 @@ interface Migration {
   readonly statements: readonly string[]
 }
 
-/** The first schema has number 9: no release had an earlier one. */
+/** First schema of a release; lower numbers were never released. */
 const first: Migration = {
   number: 9,
   oldestServer: 9,
@@ -38,10 +38,10 @@ export const migrations: Migration[] = [first]
 /** Number of the newest schema that this build knows. */
 export const knownSchema = (): number => (migrations.at(-1) ?? first).number
 
-/** Any number that nothing else in this database locks. */
+/** Advisory lock, unique in this database. */
 export const migrationLock = 7_263_001
 
-/** Row of rsm.cluster: servers of each version read these columns. */
+/** Columns of rsm.cluster that servers of every version read. */
 export interface Present {
   schema: number
   oldest_server: number
@@ -57,7 +57,7 @@ export function refuseNewer(address: StoreAddress, { schema, oldest_server }: Pr
   )
 }
 
-/** @throws RsmError `conflict` if the store was made by a build from before the first schema */
+/** @throws RsmError `conflict` if the store is older than the first schema */
 function refuseOlder(address: StoreAddress, { schema }: Present): void {
   if (schema === 0 || schema >= first.number) return
   throw new RsmError(
@@ -68,7 +68,7 @@ function refuseOlder(address: StoreAddress, { schema }: Present): void {
 }
 
 /**
- * Applies the migrations that the database lacks, all or none; servers that start at once do it one after the other.
+ * Applies missing migrations, all or none. Servers that start at once do so one after the other.
  * @throws RsmError as of `refuseNewer` and `refuseOlder`; `unavailable` if PostgreSQL refuses a change
  */
 export async function migrate(database: Database): Promise<void> {

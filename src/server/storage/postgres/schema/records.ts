@@ -1,14 +1,14 @@
-/** Columns that every numbered noun has. */
+/** Columns of nouns with numeric ids. */
 const numbered = 'id bigint primary key, rec json not null'
-/** Columns of a noun whose ids are texts. */
+/** Columns of nouns with text ids. */
 const named = 'id text collate "C" primary key, rec json not null'
 /** A unique column, checked when a transaction commits, so that two records may swap names. */
 const unique = 'text collate "C" unique deferrable initially deferred'
 const text = 'text collate "C"'
 
 /**
- * A table for each noun of storage/records/records.ts. `rec` is the record as it was given: JSON as text, which keeps unknown fields, any
- * character and the order of keys. Queries read the columns beside it, filled by `indexes`, `asked` and `orders`.
+ * A table for each noun of storage/records/records.ts. `rec` is the record unchanged: JSON as text, which keeps unknown fields, any
+ * character and the order of keys. Queries use the other columns, filled by `indexes`, `asked` and `orders`.
  */
 export const records: readonly string[] = [
   `create table rsm.hosts(
@@ -65,7 +65,7 @@ export const records: readonly string[] = [
   'create index on rsm.terminals("userId", id)',
   'create index on rsm.terminals("endedAt")',
   `create table rsm.keys(${named})`,
-  // `progress`: the number of the last mark of this start that agents may remember.
+  // `progress`: number of the last mark of this start that agents may remember.
   `create table rsm.runs(${named}, progress bigint not null default 0)`,
   `create table rsm.files(${named}, "expiresAt" ${text})`,
   'create index on rsm.files("expiresAt")',
@@ -73,7 +73,7 @@ export const records: readonly string[] = [
     script_id bigint not null, version int not null, rec json not null, aside_at timestamptz,
     primary key (script_id, version))`,
 
-  // Changes that other servers read: each put and each removal, by its transaction.
+  // Changes for other servers: each put and each removal, with its transaction.
   'create table rsm.changes(xid xid8 not null default pg_current_xact_id(), noun text not null, id text not null)',
   'create index on rsm.changes(xid)',
   // Sweep of rsm.changes: rows below `below` are gone; the next sweep removes those below `next`.

@@ -19,7 +19,7 @@ export const servers: readonly string[] = [
   'create sequence rsm.epochs',
   // The time by which leases, tickets and signatures expire, whichever server asks. Tests replace it.
   'create function rsm.now() returns timestamptz language sql volatile as $$ select clock_timestamp() $$',
-  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that sees another's advisory lock fall ends its lease.
+  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that sees another's advisory lock released ends its lease.
   `create table rsm.servers (
     name text primary key,
     epoch bigint not null,
@@ -75,7 +75,7 @@ export const servers: readonly string[] = [
     ids text not null
   )`,
   'create index presence_heard_turn on rsm.presence_heard (turn)',
-  // Newest report of each host, for servers that hear of its heartbeats from another one. Unlogged: reports come again within a minute.
+  // Newest report of each host, for servers without its link. Unlogged, because reports repeat within a minute.
   `create unlogged table rsm.presence_metrics (
     host_id bigint primary key,
     at bigint not null,
@@ -101,7 +101,7 @@ export const servers: readonly string[] = [
  * The functions forbid sequential scans, join from the hosts to their rows, and find the rows that they have locked by `ctid`.
  */
 export const executions: readonly string[] = [
-  // `rec` is the record; columns that are asked for follow from it. `rev` counts its changes: a write names the `rev` that it was decided on.
+  // `rec` is the record; columns for queries are generated from it. `rev` counts its changes: a write requires the `rev` that it was decided on.
   // `xid`: transaction of the last change, null before the first; others find changes by it. `epoch`: of the link that it was marked for or
   // that has taken it over, or of the member that runs it over SSH. `out_seq` and the three after it: its output as far as that is stored.
   // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
@@ -118,14 +118,14 @@ export const executions: readonly string[] = [
   `create index executions_open on rsm.executions (host_id, status, due_at, task_id) where status in ('PENDING', 'RUNNING')`,
   `create index executions_waiting on rsm.executions (host_id)
     where status = 'PENDING' and due_at is not null and not over_ssh`,
-  // Executions of a task in a status: the sum over its slots. The statement that changes executions also changes their counts, last and in the
-  // order of the key, so that each lock is held only for the commit. Connections have slots because they would wait for each other's commits.
+  // Executions of a task by status: the sum over its slots. The statement that changes executions also changes their counts, last and in the
+  // order of the key, so that each lock is held only for the commit. Each connection uses one slot, to avoid waiting for other commits.
   `create table rsm.execution_counts(
     task_id text collate "C" not null, status text collate "C" not null, slot int not null default pg_backend_pid() % 8,
     count bigint not null, primary key (task_id, status, slot)) with (fillfactor = 50)`,
-  // Tasks of which nothing starts until a person has confirmed that the store was restored.
+  // Tasks whose executions do not start until a person has confirmed a restore of the store.
   'create table rsm.held(task_id text collate "C" primary key)',
-  // Cancels under way: nothing of these tasks starts; a server that finds one abandoned finishes it.
+  // Cancels in progress: no execution of these tasks starts; a server that finds one abandoned finishes it.
   `create table rsm.cancels(
     task_id text collate "C" primary key, at text not null, error text, since timestamptz not null default clock_timestamp())`,
 
@@ -163,7 +163,7 @@ export const executions: readonly string[] = [
         attempt = this_attempt, rev = e.rev + 1, xid = pg_current_xact_id()
       where e.ctid = any (chosen) returning e.*;
   end $$`,
-  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record stays as it is; an attempt is one of its own server.
+  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record is unchanged; `attempt` is cleared, because each server counts its own.
   `create function rsm.executions_take_over(claims jsonb) returns setof rsm.executions language plpgsql ${byIndex} as $$
   declare
     chosen tid[];
@@ -181,7 +181,7 @@ export const executions: readonly string[] = [
     return query update rsm.executions e set epoch = (claims->e.host_id::text->>'e')::bigint, attempt = null
       where e.ctid = any (chosen) returning e.*;
   end $$`,
-  // Hosts that have an execution to take.
+  // Filters hosts that have an execution to take.
   `create function rsm.hosts_waiting(hosts bigint[]) returns setof bigint language plpgsql stable ${byIndex} as $$
   begin
     return query select h from unnest(hosts) h cross join lateral (
@@ -195,8 +195,8 @@ export const outputs: readonly string[] = [
   // `last`: the highest id of the task's output. An append locks the row until it commits, so that ids come in the order of commits.
   `create table rsm.output_heads(
     task_id text collate "C" primary key, last bigint not null, bytes bigint not null) with (fillfactor = 50)`,
-  // A table for each day of task ids, made on demand: expired output goes with its table, at once. `at`: milliseconds since 1970. `bytes`: of
-  // the text as UTF-8. `data`: the text as JSON, quotes included. `phase`: place in `phases` of core/tasks/gates.ts; 0 is the script.
+  // A table for each day of task ids, created on demand, so that expired output is dropped with its table. `at`: milliseconds since 1970.
+  // `bytes`: of the text as UTF-8. `data`: the text as JSON, with quotes. `phase`: index in `phases` of core/tasks/gates.ts; 0 is the script.
   `create table rsm.outputs(
     task_id text collate "C" not null, id bigint not null, host_id bigint not null, is_stderr bool not null,
     sequence bigint not null, at bigint not null, bytes int not null, data bytea not null,
@@ -206,9 +206,9 @@ export const outputs: readonly string[] = [
   'create table rsm.outputs_other partition of rsm.outputs default',
   // Tasks without a head whose output is removed with its table.
   'create table rsm.outputs_forgotten(task_id text collate "C" primary key, at timestamptz not null default clock_timestamp())',
-  // Scripts of ended tasks, as JSON; `gates`: those that followed the script.
+  // Scripts of ended tasks, as JSON; `gates`: the scripts for verification and rollback.
   'create table rsm.remains(task_id text collate "C" primary key, script json not null, aside_at timestamptz, gates json)',
-  // For housekeeping, which would read every script otherwise: 156 MB and 0.2 s where 100,000 tasks have one of 1.5 kB.
+  // For housekeeping, which would otherwise read every script: 156 MB in 0.2 s for 100,000 tasks with 1.5 kB each.
   'create index remains_there on rsm.remains(task_id) where aside_at is null',
   'create index remains_aside on rsm.remains(aside_at) where aside_at is not null',
   // `rec`: at least the fields of TaskResult.
