@@ -53,7 +53,7 @@ test('a migration refuses keys of another store, a directory that is damaged or 
   // What a server leaves that is killed while it cancels a task of many hosts.
   const database = openDatabase(t, shared)
   await database.ask('api', `insert into rsm.cancels(task_id, at) values ('a', '2026-01-01T00:00:00.000Z')`)
-  await refused(back, /has ended in the middle of a cancel\n.*start a server once/)
+  await refused(back, /stopped in the middle of a cancel\n.*start a server once/)
   t.false(existsSync(to))
 
   const damaged = async (name: string, says: RegExp) => {

@@ -354,22 +354,22 @@ test('a migration that is killed leaves the source as it was and a target on whi
   ]
   const early = await start(...onTarget)
   t.is(early.exit, 6)
-  t.regex(early.stderr, /rsm server migrate is moving this store\n.*when that has ended/)
+  t.regex(early.stderr, /rsm server migrate is moving this store\n.*when it has finished/)
   const refused = async (says: RegExp) => {
     const ran = await migrate('--from', store, '--to', join(home, 'refused'))
     t.is(ran.exit, 6)
     t.regex(ran.stderr, says)
   }
-  await refused(/another rsm server migrate is at work on this store\n.*wait until it has ended/)
+  await refused(/another rsm server migrate is running on this store\n.*wait until it has finished/)
   cut.child.kill('SIGKILL')
   await cut.done
   t.deepEqual(await filesOf(from), files)
   await until('the lock of the killed one has fallen', async () => {
     const started = await start(...onTarget)
     t.is(started.exit, 6)
-    return started.stderr.includes('to this store has not ended: it is not whole')
+    return started.stderr.includes('to this store is incomplete')
   })
-  await refused(/to this store has not ended: it is not whole\n.*run that rsm server migrate again/)
+  await refused(/to this store is incomplete\n.*run the same rsm server migrate again/)
   const again = await migrate('--from', from, '--store', store)
   t.is(again.exit, 0, again.stderr)
 
@@ -457,7 +457,7 @@ test('what can not be moved is refused before anything is written, with the way 
   )
   await refused([...there, '--keys', home], 6, /seal\.key is missing.*\n.*--keys/)
   await refused(['--from', from, '--store', `${host}/none`], 6, /database "none" does not exist/)
-  await refused(['--from', store, '--to', join(home, 'x')], 6, /there is no store of rsm/)
+  await refused(['--from', store, '--to', join(home, 'x')], 6, /no rsm store found/)
 
   const other = await emptyDatabase()
   const keys = join(home, 'keys')

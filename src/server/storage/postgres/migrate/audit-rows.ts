@@ -2,7 +2,7 @@ import { RsmError } from '../../../../core/errors.ts'
 import { parseEntry } from '../../audit/entry.ts'
 import { linesOf, newline } from '../../migrate/bytes.ts'
 
-/** A row of rsm.audit: a line that is an entry, or bytes that are none. */
+/** A row of rsm.audit: the line of an entry, or other bytes. */
 export interface AuditRow {
   readonly id: number
   readonly line: string | null
@@ -11,7 +11,7 @@ export interface AuditRow {
 
 const endOfLine = Buffer.of(newline)
 
-/** The text of an entry, where PostgreSQL takes it as it is. */
+/** Text of an entry; null if PostgreSQL cannot store it unchanged, or it is not this entry. */
 function textOf(id: number, line: Buffer): string | null {
   const text = line.toString('utf8')
   const isSame = !text.includes('\0') && Buffer.from(text).equals(line)
@@ -25,13 +25,13 @@ function rowOf(id: number, lines: readonly Buffer[]): AuditRow {
   return { id, line, damaged: line === null ? Buffer.concat(bytes) : null }
 }
 
-/** An entry and what follows on it; `id` is 0 for what stands before the first one. */
+/** An entry and the stray lines after it; `id` is 0 for lines before the first entry. */
 interface Stretch {
   readonly id: number
   readonly lines: Buffer[]
 }
 
-/** The rows of a stretch. What is no entry takes the place of one that is missing before `next`, if one is. */
+/** Rows of a stretch. Stray lines take the id of an entry missing before `next`, if there is one. */
 function rowsOf({ id, lines }: Stretch, next: number): AuditRow[] {
   const [entry, ...strays] = lines
   if (id === 0) return [rowOf(next - 1, lines)]
@@ -40,8 +40,8 @@ function rowsOf({ id, lines }: Stretch, next: number): AuditRow[] {
 }
 
 /**
- * The rows that hold all lines of a log, byte for byte. Errors: `conflict` where its last entry is not the one with the
- * highest id, behind which the next one would have to stand.
+ * Turns a log into rows that preserve it byte for byte. Errors: `conflict` if its last entry does not have the highest id, because new
+ * entries follow the highest id.
  */
 export async function* auditRows(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<AuditRow> {
   let stretch: Stretch = { id: 0, lines: [] }
@@ -61,9 +61,9 @@ export async function* auditRows(bytes: AsyncIterable<Uint8Array>): AsyncGenerat
   if (last !== stretch.id)
     throw new RsmError(
       'conflict',
-      `the audit log ends with entry ${last}, which stands behind entry ${stretch.id}`,
+      `the audit log ends with entry ${last}, but entry ${stretch.id} comes before it`,
       {
-        hint: 'see what `rsm server doctor` and `rsm audit verify` say of it',
+        hint: 'check it with `rsm server doctor` and `rsm audit verify`',
       },
     )
   if (stretch.id > 0) yield rowOf(stretch.id, stretch.lines)

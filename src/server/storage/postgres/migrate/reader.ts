@@ -26,10 +26,10 @@ import { type Texts, textsIn } from '../results.ts'
 import { createIds } from '../store/open-transaction.ts'
 import { numbered, tableOf } from '../store/tables.ts'
 
-/** Rows of one page: of records, and of pieces of output, which may be large. */
+/** Rows per page of records, and of pieces of output, which may be large. */
 const rowsAtOnce = 1000
 const piecesAtOnce = 250
-/** Results of one page, about. */
+/** Approximate results per page. */
 const resultsAtOnce = 5000
 
 interface Place {
@@ -38,7 +38,7 @@ interface Place {
   readonly damaged: OnDamage
 }
 
-/** Page after page, until one is empty; each follows on the last row of the one before. */
+/** Reads pages until one is empty; `last` is the last row of the previous page. */
 async function* paged<R>(ask: (last: R | null) => Promise<R[]>): AsyncGenerator<R> {
   for (let last: R | null = null; ; ) {
     const rows: R[] = await ask(last)
@@ -62,7 +62,7 @@ function rowsOf({ ask }: Place, noun: Exclude<Noun, 'executions'>): AsyncGenerat
   return paged((last) => ask<Kept>(text, [last?.id ?? null]))
 }
 
-/** The marks of a start are counted beside its record. */
+/** Adds the marks of a start, which are counted outside its record. */
 function runOf(run: RunRecord, progress: number): Pick<Items['records'], 'record' | 'isOpen'> {
   const record = { ...run, last: Math.max(run.last ?? 0, progress) }
   return run.last === null ? { record, isOpen: true } : { record }
@@ -102,7 +102,7 @@ async function* executionsOf({ ask }: Place): AsyncGenerator<Items['executions']
   }
 }
 
-/** Ids of tasks, as many as have about so many hosts together. */
+/** Groups task ids so that their hosts add up to about `resultsAtOnce`. */
 async function* tasksOf(place: Place): AsyncGenerator<string[]> {
   let ids: string[] = []
   let hosts = 0
@@ -160,7 +160,7 @@ interface Piece {
   data: Buffer
 }
 
-/** Each piece as the line that it is in a log; the line before it may end earlier than an id says. */
+/** Yields each piece as a line of a log, padded to the length that its id implies. */
 async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
   const known = await idsOf(place, 'tasks')
   const heads = await place.ask<{ task_id: string; last: number }>(
@@ -176,7 +176,7 @@ async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
   )
   let before = { taskId: '', end: 0 }
   for await (const { task_id: taskId, id, host_id: hostId, is_stderr, sequence, at, phase, data } of rows) {
-    // Output of other tasks stays until its table is dropped.
+    // Output of removed tasks stays until its table is dropped.
     if (!known.has(taskId)) continue
     if (taskId !== before.taskId) {
       yield { id: taskId, bytes: ends.get(taskId) ?? 0 }
@@ -266,7 +266,7 @@ const refuse: OnDamage = ({ of, fault }) => {
   throw new RsmError('gone', `${of} is damaged: ${fault}`)
 }
 
-/** Reads a store in PostgreSQL that no server changes meanwhile. Errors: `gone` at damage, unless `damaged` lets it pass. */
+/** Reads a store that no server changes meanwhile. Errors: `gone` for damaged data, unless `damaged` accepts it. */
 export function readPostgres(database: Database, damaged: OnDamage = refuse): Reader {
   const ask: Ask = (statement, values) => database.ask('api', statement, values)
   const place = { database, ask, damaged }

@@ -13,15 +13,15 @@ import { knownSchema, migrate } from '../schema/migrations.ts'
 import { closedOf, closeStore, lockForMove, refuseNoted } from './closed.ts'
 import { readPostgres } from './reader.ts'
 
-/** A store that a migration has to itself, as long as its connection stands. */
+/** A store that a migration locks while its connection lasts. */
 export interface MovingStore {
   readonly database: Database
-  /** Over the connection that has the lock; statements take as long as they take. */
+  /** Uses the connection with the lock; statements have no timeout. */
   readonly ask: Ask
   close(): Promise<void>
 }
 
-/** Milliseconds between looks at servers whose sessions have ended. */
+/** Milliseconds between checks of servers whose sessions have ended. */
 const pause = 500
 
 async function openAsk(
@@ -58,7 +58,7 @@ async function connect(address: StoreAddress, log: Log): Promise<MovingStore> {
   }
 }
 
-/** A server that was killed lives until its lease is over. Errors: `conflict`. */
+/** Waits for the leases of killed servers to expire. Errors: `conflict` if a server lives. */
 async function refuseLiving({ ask, database }: MovingStore): Promise<void> {
   for (let waited = 0; ; waited += pause) {
     const servers = await ask<{ name: string; address: string | null; is_locked: boolean }>(
@@ -86,7 +86,7 @@ async function hasSchema({ ask }: Pick<MovingStore, 'ask'>): Promise<boolean> {
 const storeIdOf = async ({ ask }: Pick<MovingStore, 'ask'>): Promise<string | null> =>
   (await ask<{ store_id: string | null }>('select store_id from rsm.cluster'))[0]?.store_id ?? null
 
-/** What a migration that was cut off has left is removed. Errors: `conflict` where there is anything else. */
+/** Removes the rest of an aborted migration. Errors: `conflict` if there is anything else. */
 async function refuseFilled(store: MovingStore): Promise<void> {
   if (!(await hasSchema(store))) return
   const { ask, database } = store
@@ -106,7 +106,7 @@ async function refuseFilled(store: MovingStore): Promise<void> {
   throw new RsmError(
     'conflict',
     `${displayAddress(database.address)} is not empty: it has the store ${storeId} with ${hosts} hosts, ${users} users and ${tasks} tasks`,
-    { hint: 'name an empty database; if this store may go: drop schema rsm cascade' },
+    { hint: 'use an empty database; to delete this store: drop schema rsm cascade' },
   )
 }
 
@@ -127,19 +127,19 @@ async function opened(
 }
 
 /**
- * An empty store, on which no server starts before `openStore`; `from`: what is to move there. What is written need not be on disk
- * at once: the last statement sees to it.
- * Errors: `conflict` where it is in use or not empty, `unavailable` as for a server.
+ * Opens an empty store, on which no server starts before `openStore`; `from`: the store to move there. Writes are not flushed to disk
+ * one by one; the last statement does that.
+ * Errors: `conflict` if it is in use or not empty, `unavailable` as for a server.
  */
 export const openTarget = (address: StoreAddress, from: string, log: Log): Promise<MovingStore> =>
   opened(address, log, async (store) => {
     await refuseFilled(store)
     await migrate(store.database)
-    await closeStore(store.ask, `the migration of ${from} to this store has not ended: it is not whole`, true)
+    await closeStore(store.ask, `the migration of ${from} to this store is incomplete`, true)
     await store.ask('set synchronous_commit = off')
   })
 
-/** Errors: `unavailable` where there is no whole store of this version. */
+/** Returns the id of the store. Errors: `unavailable` if there is no complete store of this version. */
 async function refuseUnknown(store: Pick<MovingStore, 'ask' | 'database'>): Promise<string> {
   const { ask, database } = store
   const refuse = (message: string, hint: string) => {
@@ -147,18 +147,18 @@ async function refuseUnknown(store: Pick<MovingStore, 'ask' | 'database'>): Prom
   }
   const storeId = (await hasSchema(store)) ? await storeIdOf(store) : null
   if (storeId === null)
-    return refuse('there is no store of rsm', 'name the database that servers have as --store')
+    return refuse('no rsm store found', 'use the database that the servers have as --store')
   await refuseNoted(ask, database.address)
   const [found] = await ask<{ schema: number }>('select schema from rsm.cluster')
   if (found?.schema !== knownSchema())
     refuse(
       `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
-      'use the rsm of its servers',
+      'use the rsm version of its servers',
     )
   return storeId
 }
 
-/** A store on which no server lives, and none starts. Errors: as of `openTarget`. */
+/** Opens a store on which no server lives or starts. Errors: as of `openTarget`. */
 export async function openSource(
   address: StoreAddress,
   log: Log,
@@ -171,20 +171,20 @@ export async function openSource(
     if (cancel)
       throw refusedStore(
         address,
-        'a server has ended in the middle of a cancel',
-        'start a server once: it carries it out in 15 s; then stop it',
+        'a server stopped in the middle of a cancel',
+        'start a server once: it finishes the cancel in 15 s; then stop it',
       )
   })
   return { ...store, storeId }
 }
 
-/** A store at one moment; its servers continue meanwhile. `damaged`: as of `readPostgres`. */
+/** Opens a snapshot of a store whose servers keep running. `damaged`: as in `readPostgres`. */
 export async function openPostgresSnapshot(database: Database, damaged: OnDamage): Promise<StoreSnapshot> {
   const store = await openAsk(database)
   const { ask } = store
   const release = () => store.release()
   try {
-    // A reader of the backup may be slow, and holds no more than a dump does.
+    // A reader of the backup may be slow; the transaction locks no more than pg_dump does.
     await ask('set idle_in_transaction_session_timeout = 0')
     await ask('begin isolation level repeatable read read only')
     const storeId = await refuseUnknown(store)

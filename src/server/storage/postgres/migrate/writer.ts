@@ -19,15 +19,15 @@ import { putText, putValues } from '../store/changes.ts'
 import { isNumbered, tableOf } from '../store/tables.ts'
 import { type AuditRow, auditRows } from './audit-rows.ts'
 
-/** Rows of one statement, and bytes of one, about. */
+/** Rows per statement, and approximate bytes. */
 const mostRows = 2000
 const mostBytes = 2 * 1024 * 1024
-/** Bytes of a chunk of a recording. */
+/** Bytes per chunk of a recording. */
 const chunkBytes = 256 * 1024
 
-/** Fills the empty tables of a store; `ask` waits for nothing but its statement. */
+/** Fills the empty tables of a store. */
 export function createPostgresWriter(database: Database, ask: Ask): Writer {
-  /** Days of output, or of samples, that have a table. */
+  /** Days whose tables for output or samples exist. */
   const days = new Set<string>()
   const once = async (day: string, make: () => Promise<unknown>) => {
     if (days.has(day)) return
@@ -77,7 +77,7 @@ export function createPostgresWriter(database: Database, ask: Ask): Writer {
   }
 }
 
-/** Items in groups that weigh `most` together; a heavier one is alone. */
+/** Groups items up to a weight of `most`; a heavier item forms a group of its own. */
 async function* grouped<T>(
   items: AsyncIterable<T>,
   most: number,
@@ -134,7 +134,7 @@ async function writeExecutions(ask: Ask, group: readonly Items['executions'][]):
 
 type Results = Extract<Items['results'], { results: unknown }>
 
-/** Errors: `gone` for damaged results, which are not JSON. */
+/** Errors: `gone` for damaged results. */
 async function* whole(items: AsyncIterable<Items['results']>): AsyncGenerator<Results> {
   for await (const item of items)
     if ('results' in item) yield item
@@ -174,7 +174,7 @@ async function writeVersions(ask: Ask, group: readonly Items['versions'][]): Pro
 
 type OutputPiece = ReturnType<typeof splitLine> & { readonly taskId: string; readonly id: number }
 
-/** The lines of logs as pieces, which a reader turns into the same bytes again. Errors: `gone` for a line that it could not. */
+/** Splits logs into pieces from which a reader can restore the same bytes. Errors: `gone` for a line that it could not restore. */
 async function* piecesOf(items: AsyncIterable<Items['output']>): AsyncGenerator<OutputPiece> {
   for await (const { blob, bytes } of blobsOf(items)) {
     let id = 0
@@ -264,7 +264,7 @@ async function writeHeads(ask: Ask, { head, noted }: Items['heads']): Promise<vo
     ])
 }
 
-/** No server has a link of these: the next one to come is newer. */
+/** State without a link: any later one is newer. */
 function patchOf(known: LastKnown): HostPatch {
   const { status, reason, agentStatus, says, warns, revoked, greeting } = known
   const timeOf = (text: string | null) => (text === null ? null : Date.parse(text))

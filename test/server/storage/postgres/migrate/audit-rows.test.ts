@@ -81,6 +81,6 @@ test('all lines of a log are in its rows to the byte, whatever they are, and ids
 
 test('a log that ends with an entry whose id came before is refused', async (t) => {
   await t.throwsAsync(rowsOf([entry(1, ''), entry(2, ''), entry(1, '')]), {
-    message: 'the audit log ends with entry 1, which stands behind entry 2',
+    message: 'the audit log ends with entry 1, but entry 2 comes before it',
   })
 })
