@@ -6,30 +6,30 @@ import { batched } from '../connection/batched.ts'
 import type { Database, Statement } from '../connection/database.ts'
 import { isWithoutTable, makeTable, tableOf } from './days.ts'
 
-/** Bytes of one statement, about: more makes others wait for longer. */
+/** Approximate bytes per statement: more would block others for longer. */
 const maxBytes = 2 * 1024 * 1024
-/** What a piece takes beside its text. */
+/** Bytes of a piece in addition to its text. */
 export const pieceBytes = 128
 
-/** What has to stand in an execution's record for a piece of its output to be taken. */
+/** Conditions on an execution's record for storing a piece of its output. */
 export interface Guard {
-  /** Of the link, or the member, that has the execution. */
+  /** Epoch of the link or member that has the execution. */
   readonly epoch: number
-  /** The sequence that was stored last. */
+  /** Sequence that was stored last. */
   readonly before: number
 }
 
-/** A piece of output; without a guard it is stored whatever the record says. */
+/** A piece of output; without a guard it is stored unconditionally. */
 export interface Piece {
   readonly taskId: string
   readonly entry: NewEntry
   readonly guard: Guard | null
 }
 
-/** Resolves when the piece is durable: true; false where the guard did not hold, and nothing is stored. */
+/** Resolves to true once the piece is durable, or to false if the guard failed and nothing was stored. */
 export type Append = (piece: Piece) => Promise<boolean>
 
-/** The pieces of one execution in a batch, one after the other. */
+/** Consecutive pieces of one execution in a batch. */
 interface Run extends Guard {
   readonly taskId: string
   readonly hostId: number
@@ -42,9 +42,9 @@ interface Run extends Guard {
 const keyOf = (taskId: string, hostId: number) => `${taskId}/${hostId}`
 
 /**
- * One statement a batch: `out_seq` of each execution goes from exactly the sequence before its pieces to the last of them; the head of
- * each task is locked, gives the ids and is not free before the commit; the pieces go in. Locks are taken in the order of ids. An id
- * rises by the bytes of its line.
+ * Stores a batch in one statement: advances `out_seq` of each execution from exactly the sequence before its pieces to the last one,
+ * locks the head of each task until the commit to assign ids, and inserts the pieces. Locks are taken in id order. Ids advance by the
+ * bytes of each line.
  */
 const textOf = (table: string, isGuarded: boolean) => `with run as materialized (
     select * from jsonb_to_recordset($1::jsonb) as r(t text, h bigint, e bigint, b bigint, s bigint, o bigint, x bigint, n int)),
@@ -74,7 +74,7 @@ const textOf = (table: string, isGuarded: boolean) => `with run as materialized 
     from piece p join sum on sum.t = p.t join head on head.task_id = p.t)
   select task_id, host_id from taken`
 
-/** The runs of a batch, and the pieces that do not follow on the one before: something between was refused. */
+/** Groups a batch into runs. `torn`: pieces that do not follow the previous one, because one between was refused. */
 function runsOf(pieces: readonly Piece[]): { runs: Map<string, Run>; torn: Set<Piece> } {
   const runs = new Map<string, Run>()
   const torn = new Set<Piece>()
@@ -143,7 +143,7 @@ function valuesOf(runs: Iterable<Run>, pieces: readonly Piece[]): unknown[] {
   ]
 }
 
-/** Appends what comes, a batch at a time for each table. `written` hears of the tasks that have something new to read. */
+/** Appends pieces in batches, one at a time per table. `written`: called with tasks that have new output. */
 export function createAppend(database: Database, written: (taskId: string) => void): Append {
   const writers = new Map<string, (piece: Piece) => Promise<boolean>>()
 

@@ -11,17 +11,17 @@ const latest = 253_402_300_799_999
 /** The table for output under ids that are not task ids, which only tests use. */
 const otherTable = 'rsm.outputs_other'
 
-/** SQLSTATEs of a table that exists already: `if not exists` checks before it waits for the other server. */
+/** SQLSTATEs of an existing table: `if not exists` checks before it waits for another server. */
 const made = new Set(['42P07', '23505', '42710'])
 
-/** A table with the output of the tasks whose ids were made on one day (UTC): those from `from` on, below `to`. */
+/** Table for output of tasks created on one UTC day: ids from `from` up to, not including, `to`. */
 interface Day {
   readonly table: string
   readonly from: string
   readonly to: string
 }
 
-/** The day whose table has a task's output; null for an id of no day. */
+/** Day of a task's output; null if the id is not of a day. */
 export function dayOf(taskId: string): Day | null {
   const made = timeOfId(taskId)
   return made === null || made > latest ? null : dayAt(made)
@@ -36,38 +36,37 @@ export function dayAt(time: number): Day {
 
 export const tableOf = (taskId: string): string => dayOf(taskId)?.table ?? otherTable
 
-/** No task gets an id of this day any more, whose clock ever a server goes by; `now`: milliseconds since 1970. */
+/** Whether the day is over by any server's clock, so that no task gets an id of it; `now`: milliseconds since 1970. */
 export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(now - dayLength)
 
-/** The day has no table: it has none yet, or it is gone. */
+/** Whether the table of a day is missing: not yet created, or dropped. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
-// All three values come from this file, so that none needs to be escaped.
+// No value needs escaping, because all come from this file.
 export const textOfTable = ({ table, from, to }: Day): string =>
   `create table if not exists ${table} partition of rsm.outputs for values from ('${from}') to ('${to}')`
 
-/** Ignores the error of `textOfTable` where another server has made the table a moment earlier. */
+/** Ignores the error of `textOfTable` if another server has just created the table. */
 function unlessMade(error: { code?: string }): void {
   if (!made.has(error.code ?? '')) throw error
 }
 
-/** Makes the table for a task's output. */
 export async function makeTable(database: Database, taskId: string): Promise<void> {
   const its = dayOf(taskId)
   if (its === null) return
   await database.ask('write', textOfTable(its)).catch(unlessMade)
 }
 
-/** Days after the current one that have their tables: no dump takes longer. */
+/** Days after the current one whose tables exist: no dump takes longer. */
 const daysAhead = 2
-/** Milliseconds between looks whether one is missing. */
+/** Milliseconds between checks for missing tables. */
 const checkInterval = 3600_000
 
 interface DaysAhead {
   close(): Promise<void>
 }
 
-/** Makes the tables of the next days before they are needed: while pg_dump runs none can be made, and no output would be taken. */
+/** Creates tables ahead, because none can be created while pg_dump runs, and output would be refused. */
 export async function openDaysAhead(parts: {
   database: Database
   clock: Pick<Clock, 'now'>
@@ -88,7 +87,7 @@ export async function openDaysAhead(parts: {
   }
 
   const making = repeat(checkInterval, makeAll, (error) =>
-    log.warn({ err: error }, 'could not make the tables for the output of the next days; trying again'),
+    log.warn({ err: error }, 'could not create the tables for the output of the next days; trying again'),
   )
   await making.now()
   return { close: () => making.stop() }

@@ -5,12 +5,12 @@ import { type Append, createAppend } from './append.ts'
 import { dayOf, isOver, isWithoutTable, tableOf } from './days.ts'
 import { createReads } from './read.ts'
 
-/** Outputs in PostgreSQL, and the way in for what executions say, which their records guard. */
+/** Outputs in PostgreSQL, with an append that is guarded by the records of executions. */
 export interface PostgresOutputs extends Outputs {
   appendGuarded: Append
 }
 
-/** PostgreSQL answers for what it stores: nothing is found to be damaged here. */
+/** Always empty: PostgreSQL is responsible for the integrity of its data. */
 const undamaged: ReadonlyMap<number, string> = new Map()
 
 export function createPostgresOutputs(database: Database, hints: Hints): PostgresOutputs {
@@ -36,18 +36,18 @@ export function createPostgresOutputs(database: Database, hints: Hints): Postgre
   }
 }
 
-/** Bytes of a task's output that are removed at once; less waits for its day. */
+/** Bytes from which the output of a task is removed at once; less waits for the table of its day. */
 const largeOutput = 64 * 1024 * 1024
-/** Pieces that one statement removes: it may take no longer than others can wait. */
+/** Pieces removed per statement, so that others do not wait long. */
 const piecesAtOnce = 2000
-/** Days for which what is forgotten waits for the other tasks of its day. */
+/** Days that forgotten output waits for the other tasks of its day. */
 const forgottenDays = 2
-/** Overdue tasks that are removed along with another one. */
+/** Overdue tasks removed per call. */
 const tasksAtOnce = 20
 
 /**
- * Removes the output of tasks. It is gone for readers at once. Its room is free when it is large at once, else with the table of its
- * day, which goes with the last task of the day; but no later than days after.
+ * Removes the output of tasks, at once for readers. Space of large output is freed at once; otherwise with the table of its day, which
+ * is dropped with the last task of the day, or after `forgottenDays`.
  */
 function createForget(database: Database): (taskId: string) => Promise<void> {
   async function removePieces(taskId: string): Promise<void> {
@@ -66,7 +66,7 @@ function createForget(database: Database): (taskId: string) => Promise<void> {
     await database.ask('api', 'delete from rsm.outputs_forgotten where task_id = $1', [taskId])
   }
 
-  /** Whether no task of the day is left, so that its table goes: now, or with a later task while something reads it. */
+  /** Drops the table of a past day without tasks, or leaves it for a later call if it is in use. False if tasks remain. */
   async function dropTable(taskId: string): Promise<boolean> {
     const day = dayOf(taskId)
     if (day === null || !isOver(day, Date.now())) return false

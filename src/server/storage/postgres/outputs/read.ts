@@ -13,12 +13,12 @@ import type { Database } from '../connection/database.ts'
 import { pieceBytes } from './append.ts'
 import { isWithoutTable, tableOf } from './days.ts'
 
-/** A read stops at about so many bytes, so that no reader makes the server hold more. */
+/** Approximate bytes per read, to bound memory. */
 const readBudget = 256 * 1024
-/** One statement looks at so many entries: one host's few among a million others' take several short ones. */
+/** Entries scanned per statement: a search for one host among millions takes several short statements. */
 const entriesAtOnce = 65_536
 
-/** An entry; all null where the statement found none. */
+/** An entry; all fields are null if the statement found none. */
 interface Row {
   id: number | null
   host_id: number
@@ -33,7 +33,7 @@ type Entry = Row & { id: number }
 
 type Selection = Pick<ReadQuery, 'hostId' | 'stream'>
 
-/** Reads what is stored; of a task without output, or of a day that is gone, there is nothing. */
+/** Reads output; a task without output, or of a dropped day, has none. */
 export function createReads(
   database: Database,
 ): Pick<Outputs, 'read' | 'readBefore' | 'readLines' | 'cursorBeforeLast' | 'progress'> {
@@ -51,7 +51,7 @@ export function createReads(
     })
   }
 
-  /** The entries after a cursor; where none is wanted, the search goes on to the end. */
+  /** Reads entries after a cursor; searches to the end if none matches. */
   async function after(
     taskId: string,
     query: ReadQuery,
@@ -152,7 +152,7 @@ const selectionOf = ({ hostId, stream }: Selection) => [
 
 const entriesOf = (rows: readonly Row[]) => rows.filter((row): row is Entry => row.id !== null)
 
-/** Whether a statement has left out entries that it would have answered but for its bounds. */
+/** Whether the limit or the budget may have cut off entries. */
 function isCut(entries: readonly Entry[], limit: number): boolean {
   const bytes = entries.reduce((sum, { data }) => sum + data.length + pieceBytes, 0)
   return entries.length >= limit || bytes >= readBudget
@@ -166,7 +166,6 @@ const headOf = ({ host_id: hostId, is_stderr, sequence, at, phase }: Entry) => (
   ...phaseAt(phase),
 })
 
-/** As an entry has it. */
 export function phaseAt(place: number): Pick<NewEntry, 'phase'> {
   const phase = gateOf(phases[place])
   return phase === undefined ? {} : { phase }
@@ -181,10 +180,10 @@ function decoded(row: Entry): StoredEntry {
   return { id: row.id, ...headOf(row), data: JSON.parse(row.data.toString('utf8')) as NewEntry['data'] }
 }
 
-// $1: the task, $2: the cursor, $3: of this host or null, $4: whether of stderr, or null.
+// $1: the task, $2: the cursor, $3: the host or null, $4: whether stderr, or null for both.
 const selected = 'and ($3::bigint is null or host_id = $3) and ($4::bool is null or is_stderr = $4)'
 
-/** Of what is wanted, $5 at most and in this order, that which fits into the budget. */
+/** Limits `wanted` to $5 entries in this order, and to the budget. */
 const bounded = (
   wanted: string,
   order: string,
@@ -193,11 +192,11 @@ const bounded = (
       from (${wanted} order by ${order} limit $5) w) b
     where before < ${readBudget}`
 
-/** The id with which the part ends that one statement looks at. */
+/** Id at which the part scanned by one statement ends. */
 const edge = (table: string, side: string, order: string) =>
   `select id from ${table} where task_id = $1 and ${side} order by ${order} offset ${entriesAtOnce - 1} limit 1`
 
-/** `last`: the end of the log; `until`: that of what was looked at. No row where the task has no output, one at least where it has. */
+/** `last`: end of the log; `until`: end of the scanned part. No row if the task has no output, otherwise at least one. */
 const forwards = (table: string, isFiltered: boolean): string => {
   const until = isFiltered ? `coalesce((${edge(table, 'id > $2', 'id')}), h.last)` : 'h.last'
   const filter = isFiltered ? selected : 'and $3::bigint is null and $4::bool is null'
@@ -207,7 +206,7 @@ const forwards = (table: string, isFiltered: boolean): string => {
     where h.task_id = $1 order by e.id`
 }
 
-/** `first`: the first id of the log; `low`: that of what was looked at; `high`: its last one. Rows as of `forwards`. */
+/** `first`: first id of the log; `low` and `high`: ids of the scanned part. Rows as in `forwards`. */
 const backwards = (table: string): string => {
   const wanted = `select * from ${table} where task_id = $1 and id >= p.low and id < $2 ${selected}`
   return `select p.first, p.low, p.high, e.* from rsm.output_heads h cross join lateral (select
@@ -218,7 +217,7 @@ const backwards = (table: string): string => {
     where h.task_id = $1 order by e.id`
 }
 
-/** The id of the wanted entry that is $5 before the last one below the cursor; null where there are only `found`. */
+/** Id of the matching entry $5 before the last one below the cursor; null if there are only `found`. */
 const countingBack = (table: string): string => {
   const wanted = `from ${table} where task_id = $1 and id >= p.low and id < $2 ${selected}`
   return `select p.low, (select id ${wanted} order by id desc offset $5 limit 1) as at, (select count(*) ${wanted}) as found
