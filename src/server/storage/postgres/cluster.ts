@@ -9,7 +9,7 @@ import type { Channel } from './hints/channel.ts'
 import { createLinks } from './links/links.ts'
 import type { StoreOwnership } from './ownership/ownership.ts'
 
-/** First key of advisory locks that nothing else in this database uses, and the second keys. */
+/** First key of advisory locks, unique in this database, and second keys. */
 const lockSpace = 7_263_003
 const locks = { housekeeping: 1, beginning: 2 } as const
 
@@ -23,7 +23,7 @@ interface Parts {
   readonly log: Log
 }
 
-/** Servers that share PostgreSQL. `ownership` stays open; its opener closes it. */
+/** Does not close `ownership`; its opener does. */
 export function createCluster(parts: Parts): Cluster & { close(): Promise<void> } {
   const { database, channel, ownership, locks } = parts
   const links = createLinks(parts)
@@ -49,7 +49,7 @@ export function createCluster(parts: Parts): Cluster & { close(): Promise<void> 
   }
 }
 
-/** Work that one server of the store does at a time, under a lock that falls with its session. */
+/** Runs work on one server of the store at a time, under a lock that is released with its session. */
 export function createServerLocks(database: Database): Pick<Cluster, 'tryExclusive' | 'exclusive'> {
   async function withSession<T>(work: (session: pg.Client) => Promise<T>): Promise<T> {
     const session = await database.connect(true)

@@ -2,28 +2,27 @@ import type { LinkClaim, Member } from '../../ports/cluster.ts'
 import type { Database } from '../connection/database.ts'
 import { isLiving } from '../ownership/lives.ts'
 
-/** Replacements within a minute that stand for two agents with one identity, and how long new claims are refused then (P13). */
+/** Replacements within `window` that indicate two agents with one identity; new claims are then refused for `refusal` (P13). */
 const tooMany = 3
 const window = `interval '1 minute'`
 const refusal = `interval '5 minutes'`
 
-/** Who wants the link of a host. */
+/** Claim of a host's link by a server, for an agent. */
 export interface Wanted {
   readonly hostId: number
   readonly agentId: string
   readonly server: Member
 }
 
-/** What came of it. */
 export interface Answer {
-  /** Null: refused. */
+  /** Null if the claim was refused. */
   readonly claim: LinkClaim | null
   readonly isDuplicate: boolean
-  /** Another server, or this one, held the link. */
+  /** Whether a server, possibly this one, held the link. */
   readonly isReplacement: boolean
-  /** Milliseconds for which new claims are refused while somebody holds the link. */
+  /** Milliseconds for which new claims are refused while a server holds the link. */
   readonly refusedFor: number
-  /** Its server is a member, so that a null claim is a refusal. */
+  /** Whether the server is a member; if so, a null claim is a refusal. */
   readonly isMember: boolean
 }
 
@@ -37,15 +36,15 @@ interface Row {
   refused_for: number | null
 }
 
-/** The replacements that count still. */
+/** SQL: replacements within `window`. */
 const recent = `array(select time from unnest(l.replaced_at) time where time > excluded.since - ${window})`
 const isOneTooMany = `cardinality(${recent}) >= ${tooMany - 1}`
-/** Agents of a server that died come to others all at once: that is no fight for a link. */
+/** Agents of a dead server reconnect all at once, which is not a fight for a link. */
 const hasHolder = isLiving('l', { epoch: 'server_epoch' })
 
 /**
- * The epoch is drawn while the row is locked: of two claims the later has the higher. It waits for what is being written for
- * the former link, which has locked the row as well.
+ * Draws the epoch while the row is locked, so that the later of two claims has the higher one. Waits for writes for the previous link,
+ * which lock the row as well.
  */
 const claims = {
   name: 'links.claim',
@@ -69,7 +68,7 @@ const claims = {
     from wanted w left join claimed c on c.host_id = w.host_id left join rsm.links l on l.host_id = w.host_id`,
 }
 
-/** Claims of different hosts; one answer for each, in their order. */
+/** Claims links of distinct hosts; returns answers in the same order. */
 async function claimEach(database: Database, wanted: readonly Wanted[]): Promise<Answer[]> {
   const rows = await database.ask<Row>('write', claims, [
     wanted.map(({ hostId }) => hostId),
@@ -91,7 +90,7 @@ async function claimEach(database: Database, wanted: readonly Wanted[]): Promise
   })
 }
 
-/** Claims in their order: those of one host one after the other, as each replaces the one before. */
+/** Claims links in order; claims of one host run one after the other, because each replaces the previous one. */
 export async function claimAll(database: Database, wanted: readonly Wanted[]): Promise<Answer[]> {
   const answers: Answer[] = []
   let left = wanted.map((want, at) => ({ want, at }))

@@ -11,7 +11,7 @@ import { claimAll, type Wanted } from './claim.ts'
 
 /** Milliseconds between two sweeps. */
 const sweepEvery = 1_000
-/** Milliseconds for which a refusal that another server has caused is believed: the holder may let go meanwhile. */
+/** Milliseconds for which a refusal due to another server is cached: its holder may release the link. */
 const refusalBelieved = 1_000
 const maxAtOnce = 500
 
@@ -46,12 +46,12 @@ const holders = {
     and ${isLiving('l', { epoch: 'server_epoch' })}`,
 }
 
-/** Those of the claims that still hold, in the order in which all lock them. */
+/** Claims that are still current, locked by host id to avoid deadlocks. */
 const standing = `(select l.host_id from rsm.links l join unnest($1::bigint[], $2::bigint[]) c(host_id, epoch)
   on l.host_id = c.host_id and l.epoch = c.epoch order by l.host_id for update of l) standing
   where l.host_id = standing.host_id`
 const ready = { name: 'links.ready', text: `update rsm.links l set ready = true from ${standing}` }
-/** It keeps its epoch: frames that never left may still be given back for it. */
+/** Keeps the epoch, because unsent executions may still be returned under it. */
 const release = {
   name: 'links.release',
   text: `update rsm.links l set server = null, server_epoch = null, ready = false from ${standing}`,
@@ -62,7 +62,7 @@ const superseded = {
     where l.host_id = c.host_id and l.epoch > c.epoch`,
 }
 
-/** Each refusal ends at one server only. */
+/** Ends each refusal at one server only. */
 const expire = {
   name: 'links.expire',
   text: `update rsm.links l set refused_until = null from (
@@ -71,10 +71,10 @@ const expire = {
     where l.host_id = over.host_id returning l.host_id`,
 }
 
-/** Claims as rows of rsm.links, and what hints and sweeps tell of those of other servers. */
+/** Claims as rows of rsm.links; hints and sweeps detect newer claims of other servers. */
 export function createLinks({ database, ownership, hints, clock, log }: Parts): Links & { close(): void } {
   const ownClaims = new OwnClaims()
-  /** Until when new claims of a host are refused, monotonic; `byHolder`: while this process holds it. */
+  /** Refusals by host, until a monotonic time; `byHolder`: only while this process holds the link. */
   const refused = new Map<number, { until: number; byHolder: boolean }>()
   const unreleased = new Set<LinkClaim>()
   const claiming = batched((wanted: readonly Wanted[]) => claimAll(database, wanted), maxAtOnce)
@@ -92,7 +92,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
     for (const { host_id, epoch } of rows) ownClaims.supersede(host_id, epoch)
   }
 
-  /** What hints have lost, and what could not be released while the store was away. */
+  /** Catches up on lost hints, and on releases that failed in a store outage. */
   async function sweep(): Promise<void> {
     const late = [...unreleased]
     if (late.length > 0) await set(release, late)
@@ -167,7 +167,7 @@ const byClaim = (claims: readonly LinkClaim[]) => [
   claims.map(({ epoch }) => epoch),
 ]
 
-/** Claims that are compared with the store in one sweep. */
+/** Claims compared with the store per sweep. */
 const comparedAtOnce = 2_000
 
 interface OwnClaim {
@@ -175,7 +175,7 @@ interface OwnClaim {
   superseded: () => void
 }
 
-/** The claims of the links whose sockets this process has. */
+/** Claims of links with sockets in this process. */
 class OwnClaims {
   readonly #claims = new Map<number, OwnClaim>()
   #nextAt = 0
@@ -184,7 +184,7 @@ class OwnClaims {
     return this.#claims.get(hostId)?.claim
   }
 
-  /** Notifies the previous claim. */
+  /** Adds a claim and notifies the older one of its host. */
   take(claim: LinkClaim, superseded: () => void): void {
     const previous = this.#claims.get(claim.hostId)
     if (previous && previous.claim.epoch > claim.epoch) return superseded()
@@ -196,7 +196,7 @@ class OwnClaims {
     if (this.get(hostId)?.epoch === epoch) this.#claims.delete(hostId)
   }
 
-  /** A claim of this epoch stands: an older one of this process is none any more. */
+  /** Drops an own claim older than this epoch, and notifies it. */
   supersede(hostId: number, epoch: number): void {
     const own = this.#claims.get(hostId)
     if (!own || own.claim.epoch >= epoch) return
@@ -208,7 +208,7 @@ class OwnClaims {
     return [...this.#claims.values()].map(({ claim }) => claim)
   }
 
-  /** A batch of them, each in rotation. */
+  /** Next batch of claims, in rotation. */
   some(): LinkClaim[] {
     const all = this.all()
     if (this.#nextAt >= all.length) this.#nextAt = 0

@@ -3,34 +3,34 @@ import { RsmError } from '../../../../core/errors.ts'
 import { lease, type Member } from '../../ports/cluster.ts'
 import type { Ask } from '../connection/database.ts'
 
-/** First key of the advisory locks by which servers show that they live; the second one is the epoch of the life. */
+/** First key of the advisory locks that prove that servers live; the second one is the epoch of the life. */
 const lifeLocks = 7_263_002
 
 /** The second key has 31 bits. */
 const lockKey = ({ epoch }: Pick<Member, 'epoch'>): number => epoch % 2 ** 31
 
-/** Second keys of the locks that stand, of this store. */
+/** Second keys of the held locks of this store. */
 const standing = `select k.objid::bigint as key from pg_locks k
   where k.locktype = 'advisory' and k.granted and k.objsubid = 2 and k.classid = ${lifeLocks}
     and k.database = (select oid from pg_database where datname = current_database())`
 
-/** Whether the session of a life stands, where `row` is one of rsm.servers. */
+/** SQL: whether the session of a life holds its lock; `row` is of rsm.servers. */
 export const isLocked = (row: string): string => `${row}.epoch % 2147483648 in (${standing})`
 
-/** Whether the server lives that `row` names in these columns. */
+/** SQL: whether the server in these columns of `row` lives. */
 export const isLiving = (row: string, { name = 'server', epoch = 'epoch' } = {}): string => `exists (
   select from rsm.servers living where living.name = ${row}.${name} and living.epoch = ${row}.${epoch}
     and living.lease_until > (select rsm.now()))`
 
-/** As an interval of SQL, where `parameter` is in milliseconds. */
+/** SQL: a parameter in milliseconds as an interval. */
 export const milliseconds = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`
 
 /**
- * Milliseconds. All locks fall when PostgreSQL starts anew, and servers need a moment to take theirs again: until then a
- * lock that is missing says nothing.
+ * Milliseconds after a restart of PostgreSQL in which missing locks are ignored: the restart releases all locks, and servers need time
+ * to take theirs again.
  */
 export const settleTime = 5_000
-/** Milliseconds that a process may take to end after its successor has started. */
+/** Milliseconds that a process has to end after its successor started. */
 const patience = 1_000
 const pollInterval = 100
 const maxAttempts = 20
@@ -38,12 +38,12 @@ const maxAttempts = 20
 interface PreviousLife {
   epoch: number
   address: string | null
-  /** Milliseconds; negative where it is over. */
+  /** Milliseconds; negative if the lease has expired. */
   lease_left: number
   is_locked: boolean
 }
 
-/** Takes a name that is free, or whose server has died: its lease is over, or its lock has fallen. */
+/** Takes a name that is free, or whose server is dead: its lease expired, or its lock was released. */
 const take = `insert into rsm.servers as s (name, epoch, lease_until, joined_at, version, address)
   values ($1, $2, rsm.now() + ${milliseconds('$3')}, rsm.now(), $4, $5)
   on conflict (name) do update set epoch = excluded.epoch, lease_until = excluded.lease_until,
@@ -56,14 +56,14 @@ const findPrevious = `select s.epoch, s.address, ${isLocked('s')} as is_locked,
     (extract(epoch from s.lease_until - rsm.now()) * 1000)::float8 as lease_left
   from rsm.servers s where s.name = $1`
 
-/** What people are shown of a server of which nothing was heard for a day is gone. */
+/** Removes servers that have been dead for a day. */
 const forget = `delete from rsm.servers where lease_until < rsm.now() - interval '1 day'`
 
-/** What servers owned that died right before a task was there, or right after its end: nobody takes it over. */
+/** Removes ownership of tasks that do not run, left by servers that died just before a task was created or just after its end. */
 const forgetOwners = `delete from rsm.task_owners o where not ${isLiving('o')}
   and not exists (select from rsm.tasks t where t.id = o.task_id and t.status = 'RUNNING')`
 
-/** Whether this session holds the lock of the life, by which all others see that it lives. */
+/** Takes the lock of the life; false if another session holds it. */
 export async function lockLife(ask: Ask, member: Pick<Member, 'epoch'>): Promise<boolean> {
   const [row] = await ask<{ is_locked: boolean }>('select pg_try_advisory_lock($1, $2) as is_locked', [
     lifeLocks,
@@ -73,8 +73,7 @@ export async function lockLife(ask: Ask, member: Pick<Member, 'epoch'>): Promise
 }
 
 /**
- * The same for a life whose former session may stand still in the eyes of PostgreSQL, as its end has not come through: it is
- * nobody else's.
+ * Takes the lock of a life again after a reconnect. Terminates the previous session, whose end PostgreSQL may not have noticed.
  */
 export async function lockLifeAgain(ask: Ask, member: Pick<Member, 'epoch'>): Promise<void> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -93,8 +92,8 @@ export async function unlockLife(ask: Ask, member: Pick<Member, 'epoch'>): Promi
 }
 
 /**
- * Begins a life under a name, with its lock held by the session of `ask` before anybody sees it.
- * @throws RsmError `conflict` where another process lives under the name
+ * Begins a life under a name. The session of `ask` holds its lock before other servers see it.
+ * @throws RsmError `conflict` if another live process has the name
  */
 export async function takeName(
   ask: Ask,
@@ -118,7 +117,7 @@ export async function takeName(
 
 function refuseLiving(name: string, previous: PreviousLife, waited: number): void {
   const { address, lease_left, is_locked } = previous
-  // Without its lock it is dead, or PostgreSQL has just started: the next attempts tell.
+  // Without its lock it is dead, or PostgreSQL has just started: later attempts decide.
   if (lease_left <= 0 || !is_locked || waited < patience) return
   const where = address === null ? '' : ` at ${address}`
   throw new RsmError('conflict', `A server named ${name} is running on this store${where}`, {

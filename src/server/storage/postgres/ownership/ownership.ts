@@ -17,14 +17,14 @@ import { isLiving, lockLifeAgain, milliseconds, takeName, unlockLife } from './l
 import { createWatch } from './watch.ts'
 
 export interface StoreOwnership extends Ownership {
-  /** Which servers lived when that was last looked at, half a second ago. */
+  /** Live servers as of the last poll, under half a second ago. */
   readonly neighbours: Neighbours
   /**
-   * Whether the lease of a member of this process runs, by the monotonic clock and counted from before each renewal was
-   * asked for. False for those of other processes.
+   * Whether the lease of a member of this process is valid, by the monotonic clock and from the start of its last renewal. False for
+   * members of other processes.
    */
   holdsLease(member: Member): boolean
-  /** Why others may take this server for dead, though its lease runs; null where they see it. */
+  /** Why others may consider this server dead, although its lease is valid; null if they do not. */
   readonly fault: string | null
   servers(): Promise<ServerSeen[]>
   listensAt: Shared['listensAt']
@@ -32,13 +32,13 @@ export interface StoreOwnership extends Ownership {
   close(): Promise<void>
 }
 
-/** Servers by the epochs of their lives, as one of them sees them. */
+/** Live servers, by the epochs of their lives. */
 export interface Neighbours {
-  /** That of this server; null before it has joined, and after it has left. */
+  /** Epoch of this server; null before it joins and after it leaves. */
   own(): number | null
-  /** Those of the others that live. */
+  /** Epochs of the other live servers. */
   others(): ReadonlySet<number>
-  /** Hears when other servers live. Answers the way to unsubscribe. */
+  /** Calls `listener` when the live servers change. Returns a function to unsubscribe. */
   changed(listener: () => void): () => void
 }
 
@@ -52,11 +52,11 @@ interface Parts {
 
 interface Life {
   member: Member
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   renewedAt: number
 }
 
-/** Milliseconds: an answer that comes later would leave no time to renew the lease over another connection. */
+/** Milliseconds to wait for an answer: longer would leave no time to renew the lease over another connection. */
 const patience = 3_000
 
 const renewal = {
@@ -84,8 +84,8 @@ const listStatement = {
 }
 
 /**
- * Servers as rows of rsm.servers. A server lives until its lease is over. A lock that its session holds falls with its process:
- * others end the lease then, so that the lease itself is for lost machines only. Rules: docs/inside/living-servers.md.
+ * Servers as rows of rsm.servers. A server lives until its lease expires. The lock of its session is released with its process, and
+ * then others end the lease; only lost machines hold it to its end. Rules: docs/inside/living-servers.md.
  */
 export async function openOwnership({
   database,
@@ -114,7 +114,7 @@ export async function openOwnership({
     log,
     patience,
     async begin(ask) {
-      // PostgreSQL notices by these that a machine is gone.
+      // Keepalives, so that PostgreSQL notices a lost machine.
       await ask('set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3')
       for (const { member } of lives.values()) {
         await lockLifeAgain(ask, member)
@@ -138,7 +138,7 @@ export async function openOwnership({
       changed: (listener) => watch.changed(listener),
     },
     get fault() {
-      return session.age() > 0 ? null : 'the connection by which others see that this server lives is broken'
+      return session.age() > 0 ? null : 'the connection for the lease of this server is broken'
     },
     holdsLease({ epoch }) {
       const life = lives.get(epoch)
@@ -159,7 +159,7 @@ export async function openOwnership({
     },
     async renew(member) {
       const present = await renew(session.ask, member)
-      // Its lease is renewed all the same: nobody takes over what it hands over.
+      // The lease is renewed first, so that no server takes over tasks while this one hands them over.
       if (present) refuseNewer(database.address, present)
       return present !== undefined
     },
@@ -172,10 +172,7 @@ export async function openOwnership({
         await unlockLife(session.ask, member)
         hints.publish('server', { id: name })
       } catch (error) {
-        log.warn(
-          { err: error },
-          'this server could not say that it leaves: others see it when its lock falls',
-        )
+        log.warn({ err: error }, 'could not deregister this server: others notice when its lock is released')
       }
     },
     servers: () => database.ask<ServerSeen>('api', listStatement),
@@ -196,10 +193,10 @@ export async function openOwnership({
   }
 }
 
-/** Tasks that are taken at once: so several servers share what a dead one has left. */
+/** Tasks taken per statement, so that several servers share those of a dead one. */
 const takenAtOnce = 20
 
-/** Tasks that are this member's, and tasks that it may take. */
+/** Finds tasks that this member owns or may take. */
 const findStatement = {
   name: 'task-owners.look',
   text: `select t.id, o.server = $1 and o.epoch = $2 as is_own
@@ -239,7 +236,6 @@ const holdsStatement = {
     where o.task_id = $3 and o.server = $1 and o.epoch = $2`,
 }
 
-/** Which server owns which task, as rows of rsm.task_owners say. */
 function createTaskOwners(database: Database): Pick<Ownership, 'claim' | 'release' | 'owner' | 'holds'> {
   const ask = (statement: Statement, values: readonly unknown[]) =>
     database.ask<{ task_id: string }>('write', statement, values)

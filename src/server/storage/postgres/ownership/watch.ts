@@ -5,7 +5,7 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Session } from '../connection/session.ts'
 import { isLocked, settleTime } from './lives.ts'
 
-/** Milliseconds. A lock counts as fallen when it was missing in two looks: a connection that broke is back sooner. */
+/** Milliseconds between polls. A lock counts as released if two polls miss it, because a broken connection is back sooner. */
 const pollInterval = 300
 
 interface Seen {
@@ -20,20 +20,20 @@ const pollStatement = {
   text: `select s.name, s.epoch, s.lease_until > rsm.now() as is_leased, ${isLocked('s')} as is_locked from rsm.servers s`,
 }
 
-/** It may have come back since it was looked at. */
+/** Checks the lock again, because it may be back since the poll. */
 const endLeases = {
   name: 'servers.end-leases',
   text: `update rsm.servers s set lease_until = rsm.now()
     where s.epoch = any($1) and s.lease_until > rsm.now() and not ${isLocked('s')} returning s.name`,
 }
 
-/** Sees which servers live, and ends the leases of those whose locks have fallen: docs/inside/living-servers.md has the rules. */
+/** Polls which servers live, and ends leases without locks (docs/inside/living-servers.md). */
 export interface Watch {
-  /** Epochs of those that lived when it was last looked. */
+  /** Epochs of live servers as of the last poll. */
   living(): ReadonlySet<number>
-  /** Hears when they are others. Answers the way to unsubscribe. */
+  /** Calls `listener` when live servers change. Returns a function to unsubscribe. */
   changed(listener: () => void): () => void
-  /** Looks now. */
+  /** Polls now. */
   poll(): Promise<void>
   close(): Promise<void>
 }
@@ -69,14 +69,14 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
     for (const name of new Set([...gone, ...come].map(([, of]) => of))) hints.publish('server', { id: name })
   }
 
-  /** One after the other: the one under way may have seen less. */
+  /** Runs after a poll in progress, which may have seen an older state. */
   function pollNow(): Promise<void> {
     return mutex.run(pollOnce)
   }
 
   // The session reports its own faults.
   const polling = repeat(pollInterval, pollNow, (error) =>
-    log.debug({ err: error }, 'could not see which servers live'),
+    log.debug({ err: error }, 'could not poll which servers live'),
   )
 
   return {
