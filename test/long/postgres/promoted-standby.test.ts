@@ -118,7 +118,7 @@ test.serial(
     const { content } = await b.data('GET', '/api/audit?action=store.rewound')
     t.true(content.length > 0)
     for (const { detail } of content) {
-      t.regex(detail.message, /^what was acknowledged after .* may be gone$/)
+      t.regex(detail.message, /^data acknowledged after .* may be lost$/)
       t.true(detail.timelineNow > detail.timeline)
     }
     const { restore } = await b.data('GET', '/api/server/status')

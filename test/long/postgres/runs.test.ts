@@ -118,10 +118,10 @@ test('A02 a PostgreSQL that lost what it had acknowledged ends the servers that 
   const lost = [await a.mark(), await b.mark()]
   restore()
   await until('both have noticed', () => a.faults.length > 0 && b.faults.length > 0)
-  t.regex(String(a.faults[0]), /lost what it had acknowledged/)
+  t.regex(String(a.faults[0]), /lost acknowledged data/)
   for (const [at, { losses }] of [a, b].entries()) {
     const [detail = {}] = losses
-    t.regex(String(detail['message']), /^what was acknowledged after 20\S+Z may be gone$/)
+    t.regex(String(detail['message']), /^data acknowledged after 20\S+Z may be lost$/)
     t.true(Number(detail['markNow']) >= (known[at]?.sequence ?? 0), 'what had been noted before is there')
     t.true(Number(detail['mark']) >= (lost[at]?.sequence ?? 0), 'what was noted after it is not')
     t.true(Number(detail['markNow']) < Number(detail['mark']))

@@ -1,23 +1,23 @@
 import { type Clock, systemClock } from '../../../disk/clock.ts'
 import type { Database } from './connection/database.ts'
 
-/** Its `now` is the store's time, carried on by the monotonic clock: no step of this machine's wall clock is in it. */
+/** Clock of the store's time, advanced by the monotonic clock, so that steps of this machine's clock have no effect. */
 export interface StoreClock extends Clock {
   /**
-   * The store's time, milliseconds since 1970, came with an answer; `asked` and `heard` are monotonic. What is believed moves
-   * only as far as that proves it wrong, so that slow answers disturb nothing.
+   * Corrects the clock by a time of the store (milliseconds since 1970) from an answer; `asked` and `heard` are monotonic. Moves only as
+   * far as the answer proves it wrong, so that slow answers have no effect.
    */
   learn(storeTime: number, asked: number, heard: number): void
 }
 
-/** The present time of the store in milliseconds, as a column of a statement. */
+/** SQL: current time of the store in milliseconds. */
 export const storeTime = '(extract(epoch from rsm.now()) * 1000)::float8'
 
-/** Answers from which the first time is learnt: the fastest decides. */
+/** Samples for the initial time; the fastest one decides. */
 const firstSamples = 3
 
 export async function createStoreClock(database: Database, system: Clock = systemClock): Promise<StoreClock> {
-  /** The store's time when the monotonic clock showed 0. */
+  /** Store time when the monotonic clock was 0. */
   let base: number | null = null
 
   const clock: StoreClock = {

@@ -41,7 +41,7 @@ import { createShortLived } from './short-lived.ts'
 import { withReplica } from './store/replica.ts'
 import { openPostgresStore } from './store/store.ts'
 
-/** What is opened, to be closed in the opposite order. */
+/** Opened parts, closed in reverse order. */
 class Opened {
   readonly #ends: (() => Promise<void> | void)[] = []
   readonly #log: Log
@@ -55,13 +55,13 @@ class Opened {
     return part
   }
 
-  /** PostgreSQL may be away: what can't be written down then keeps nothing else from ending. */
+  /** Continues after errors, because PostgreSQL may be unreachable. */
   async close(): Promise<void> {
     for (const end of this.#ends.splice(0))
       try {
         await end()
       } catch (error) {
-        this.#log.warn({ err: error }, 'a part of the store did not close in order')
+        this.#log.warn({ err: error }, 'a part of the store did not close cleanly')
       }
   }
 }
@@ -73,7 +73,7 @@ interface Opening extends Omit<DataOptions, 'onFatal'> {
   readonly onFatal: (error: unknown) => void
 }
 
-/** Opens what servers share in PostgreSQL; `path` has what is local to this one. Errors: `unavailable`, `conflict`. */
+/** Opens the shared store in PostgreSQL; `path` holds the local files of this server. Errors: `unavailable`, `conflict`. */
 export function openPostgres({ address, serverName }: Place): OpenData {
   return async (path, options) => {
     await refuseStoreInside(path)
@@ -91,7 +91,7 @@ export function openPostgres({ address, serverName }: Place): OpenData {
   }
 }
 
-/** The store, and how its servers hear of each other. */
+/** Opens the store, and the hints between its servers. */
 async function openGround({ path, database, opened, clock: system, log }: Opening) {
   const clock = await createStoreClock(database, system)
   const channel = opened.add(await openChannel({ database, clock, log }))
@@ -108,7 +108,7 @@ async function openGround({ path, database, opened, clock: system, log }: Openin
 
 type Ground = Awaited<ReturnType<typeof openGround>>
 
-/** Tells the audit log what the store has lost, and ends this server then. */
+/** Records the loss of data in the audit log, then ends this server. */
 async function endRewound(
   { log, onFatal }: Opening,
   audit: AuditLog,
@@ -118,12 +118,12 @@ async function endRewound(
   try {
     await recordForSystem(audit, 'store.rewound', lost, 'FAILED')
   } catch (err) {
-    log.warn({ err }, 'the audit log does not say that the store has lost something')
+    log.warn({ err }, 'could not record in the audit log that the store lost data')
   }
   onFatal(fault)
 }
 
-/** What this server is among the others: its start, its keys, and the names and leases of all. */
+/** Opens the start, the keys and the membership of this server. */
 async function openStanding(opening: Opening, { clock, hints, store }: Ground, audit: AuditLog) {
   const { database, opened, keysDirectory, newKeys, log } = opening
   const serverRuns = opened.add(
@@ -141,9 +141,9 @@ async function openStanding(opening: Opening, { clock, hints, store }: Ground, a
   if (newKeys && living.length > 0)
     throw new RsmError(
       'conflict',
-      '--new-keys replaces the keys of all servers of the store, and others live',
+      '--new-keys replaces the keys of all servers of the store, and others are running',
       {
-        hint: 'stop them first; or leave it out, and copy their keys',
+        hint: 'stop them first, or copy their keys instead',
       },
     )
   const others = living.filter((name) => name !== database.name)
@@ -203,7 +203,7 @@ async function openAll(opening: Opening): Promise<Data> {
   }
 }
 
-/** What this server has seen of the store's clock: housekeeping asks it how old something is. */
+/** Opens the history of the store's clock, by which housekeeping measures ages. */
 function openAgreed(
   path: string,
   { audit, clock, log }: Pick<Data, 'audit' | 'clock'> & Pick<DataOptions, 'log'>,
@@ -220,9 +220,9 @@ function openAgreed(
   })
 }
 
-/** Backups as of one snapshot; PostgreSQL compacts itself. */
+/** Backups of one snapshot. Compacting is left to PostgreSQL. */
 function maintenanceOf({ path, database, keysDirectory }: Opening, clock: Clock): StoreMaintenance {
-  const hint = 'PostgreSQL does that by itself; see its autovacuum'
+  const hint = 'PostgreSQL compacts itself; see its autovacuum'
   const message = `the store of this server is ${displayAddress(database.address)}: there is nothing to compact`
   return {
     backup: (options) =>

@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
 import { readStoreAddress, type StoreAddress } from './connection/address.ts'
 
-/** Where the store is that servers share, and the name of this one there. */
+/** Address of a shared store, and the name of this server there. */
 export interface Place {
   readonly address: StoreAddress
   readonly serverName: string
@@ -17,14 +17,14 @@ interface Given {
   readonly keysDir?: string | undefined
 }
 
-/** Null where the data directory has it all. Errors: `usage`, where something is missing or contradicts. */
+/** Null if the store is in the data directory. Errors: `usage` for missing or contradictory options. */
 export function placeOf(given: Given): Place | null {
   const { store, storePasswordFile, insecureStore, serverName, keysDir } = given
   if (store === undefined) {
     const alone = storePasswordFile === undefined ? '--server-name' : '--store-password-file'
     if (storePasswordFile === undefined && serverName === undefined) return null
     throw new RsmError('usage', `${alone} goes with --store`, {
-      hint: 'add --store postgres://USER@HOST/DATABASE, or leave it out: then the data directory has it all',
+      hint: 'add --store postgres://USER@HOST/DATABASE, or leave it out to use the data directory only',
     })
   }
   const address = readStoreAddress(store, storePasswordFile, insecureStore)
@@ -33,10 +33,10 @@ export function placeOf(given: Given): Place | null {
       hint: nameHint,
     })
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(serverName))
-    throw new RsmError('usage', `--server-name takes no ${serverName || 'empty name'}`, { hint: nameHint })
+    throw new RsmError('usage', `invalid --server-name: ${serverName || 'empty name'}`, { hint: nameHint })
   if (keysDir === undefined)
     throw new RsmError('usage', '--store needs --keys: all servers of a store have the same keys', {
-      hint: 'name a directory with the same signing.key and seal.key on each server; the first start of the first server makes them',
+      hint: 'use a directory with the same signing.key and seal.key on each server; the first server creates them',
     })
   return { address, serverName }
 }

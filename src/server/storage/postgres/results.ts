@@ -14,7 +14,6 @@ const readPartText = `select rec from rsm.results where task_id = $1 order by po
 
 const readHostsText = `select rec from rsm.results where task_id = $1 and host_id = any($2::bigint[])`
 
-/** The texts of a row of rsm.remains. */
 export interface Texts {
   script: string
   gates: TaskRemains['gates'] | null
@@ -24,7 +23,7 @@ interface Row {
   rec: TaskResult
 }
 
-/** The values of its columns, but for `aside_at`. */
+/** Values of the columns of rsm.remains, except `aside_at`. */
 export const remainsOf = (taskId: string, { script, gates }: Omit<TaskRemains, 'results'>) => [
   taskId,
   JSON.stringify(script),
@@ -36,7 +35,7 @@ export const textsIn = ({ script, gates }: Texts): Omit<TaskRemains, 'results'> 
   ...(gates && { gates }),
 })
 
-/** Results in PostgreSQL: a row a host, which the end of a task moves here as its execution was. `outputs`: what orphans leave, too. */
+/** Results in PostgreSQL, one row per host. The end of a task moves its executions here. `outputs`: removed with orphans. */
 export function createPostgresResults(
   database: Database,
   outputs: { forget(taskId: string): Promise<void> },
@@ -82,7 +81,7 @@ export function createPostgresResults(
     },
     async read(taskId, part) {
       const results = await (part ? readPart(taskId, part) : readAll(taskId))
-      // Read last: they go together, and while they are there so was all that was read.
+      // Read this last: both are removed together, so that the results above were complete if this row still exists.
       const [remains] = await ask<Texts>(
         'script',
         'select script, gates from rsm.remains where task_id = $1 and aside_at is null',

@@ -10,11 +10,11 @@ import type { Database } from './connection/database.ts'
 import type { PostgresStore } from './store/store.ts'
 import { plainText } from './store/tables.ts'
 
-/** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */
+/** Starts that a store keeps. An agent of an older one looks like the witness of a restore, and a person decides. */
 const remembered = 10_000
-/** Seconds whose marks are remembered, to tell when what was lost began. */
+/** Seconds of marks to keep, to find since when data was lost. */
 const longestMemory = 3600
-/** Milliseconds between two marks that nothing asks for. */
+/** Milliseconds between automatic marks. */
 const markInterval = 1000
 
 interface RunParts {
@@ -22,7 +22,7 @@ interface RunParts {
   readonly store: PostgresStore
   readonly clock: Clock
   readonly log: Log
-  /** PostgreSQL has lost what it had acknowledged: all that this server knows is void. `lost`: as the audit log tells it. */
+  /** Called if PostgreSQL lost acknowledged data, so that the state of this server is void. `lost`: detail for the audit log. */
   readonly onFatal: (error: unknown, lost: AuditDetail) => void
 }
 
@@ -31,10 +31,10 @@ export interface PostgresRuns extends Runs {
 }
 
 /**
- * Notes a new start of a server. Its marks are numbers of its own, one after the other, in its own row: a mark is handed out when
- * its number has been committed, after all that was acknowledged before. So a PostgreSQL that lost some of that lost the number too,
- * and never has it again: the next number is only written over the last one. Then this server must end, and agents that know
- * the lost number prove to the next start what was lost.
+ * Records a new start of a server. Its marks are consecutive numbers in a row of its own. A mark is handed out once its number is
+ * committed, after everything acknowledged before. So a PostgreSQL that loses acknowledged data loses the number too, and never gets it
+ * back, because a number is only written over the previous one. Then this server must end; agents that know the lost number prove the
+ * loss to the next start.
  */
 export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
   const { database, clock, log } = parts
@@ -49,7 +49,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
       'api',
       {
         name: 'runs known',
-        // A run of a server that had the store to itself says where it ended.
+        // `last` is of runs of a server with a data directory, before a migration.
         text: `select id, greatest(progress, coalesce((rec->>'last')::bigint, 0)) as number from rsm.runs where id = any($1::text[])`,
       },
       [ids.map(plainText)],
@@ -67,7 +67,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
   const timer = setInterval(() => {
     progress
       .next(undefined)
-      .catch((error: unknown) => log.debug({ err: error }, 'could not note how far the store has come'))
+      .catch((error: unknown) => log.debug({ err: error }, 'could not write the mark of this start'))
   }, markInterval).unref()
   return {
     id,
@@ -85,7 +85,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
   }
 }
 
-/** How far PostgreSQL's own log had come, and in which of its histories: a standby that is promoted begins a new one. */
+/** Position in PostgreSQL's WAL, and its timeline: a promoted standby begins a new one. */
 interface Reached {
   readonly number: number | null
   readonly lsn: string
@@ -98,12 +98,11 @@ interface Noted extends Reached {
 
 const reached = `pg_current_wal_lsn()::text as lsn, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline`
 
-/** The numbers of this start. */
 function createProgress(id: string, { database, clock, onFatal }: RunParts) {
-  /** The last that is known to be committed, and the last that may be. */
+  /** Last number known to be committed, and last one that may be. */
   let noted = 0
   let tried = 0
-  /** One of each second. */
+  /** One entry per second. */
   const recent: Noted[] = []
 
   function remember(now: Reached): void {
@@ -114,7 +113,7 @@ function createProgress(id: string, { database, clock, onFatal }: RunParts) {
     if (recent.length > longestMemory) recent.shift()
   }
 
-  /** What the store has lost only those know who have lived through it. */
+  /** Detail of a loss, from the marks that only this process remembers. */
   async function lostAfter(from: number): Promise<AuditDetail> {
     const [now] = await database.ask<Reached>(
       'api',
@@ -124,7 +123,7 @@ function createProgress(id: string, { database, clock, onFatal }: RunParts) {
     const last = recent.at(-1)
     const kept = recent.findLast(({ number }) => (number ?? 0) <= (now?.number ?? 0))
     return {
-      message: `what was acknowledged after ${kept?.at ?? 'the start of this server'} may be gone`,
+      message: `data acknowledged after ${kept?.at ?? 'the start of this server'} may be lost`,
       server: database.name,
       mark: from,
       markNow: now?.number ?? null,
@@ -149,7 +148,7 @@ function createProgress(id: string, { database, clock, onFatal }: RunParts) {
     )
     if (row === undefined) {
       const error = new Error(
-        `PostgreSQL has lost what it had acknowledged: this start is not there up to its mark ${from}; it was restored, or a standby has taken over that was behind`,
+        `PostgreSQL lost acknowledged data: mark ${from} of this start is missing; it was restored, or a standby that lagged behind took over`,
       )
       onFatal(error, await lostAfter(from))
       throw error
@@ -174,7 +173,7 @@ async function note(store: PostgresStore, run: RunRecord): Promise<void> {
   })
 }
 
-/** One with a restore is kept: work may be held by it. Those that were never remembered by an agent go first. */
+/** Starts to remove. Keeps those with a restore, which may hold work; removes first those that no agent remembers. */
 function forgotten(previous: readonly { rec: RunRecord; progress: number }[]): { rec: RunRecord }[] {
   const rest = previous
     .filter(({ rec }) => !rec.restore)

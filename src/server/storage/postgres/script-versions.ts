@@ -6,7 +6,7 @@ import type { Ask, Database } from './connection/database.ts'
 
 const day = 24 * 3600_000
 
-/** A row a version; those of scripts that do not exist have the time at which that was noticed. */
+/** One row per version. Versions of missing scripts have the time at which they were moved aside. */
 export function createScriptVersions(database: Database, most: number = maxVersions): ScriptVersions {
   const ask: Ask = (statement, values) => database.ask('api', statement, values)
 
@@ -15,7 +15,7 @@ export function createScriptVersions(database: Database, most: number = maxVersi
       'select distinct script_id from rsm.script_versions where aside_at is null',
     )
     const gone: number[] = []
-    // Ids are never used again: what is not there by now, after its versions were seen, will not come.
+    // Ids are never reused, so that a script missing now will not appear later.
     for (const { script_id: id } of there) if (!(await exists(id))) gone.push(id)
     if (gone.length === 0) return null
     const at = isoTime(now)

@@ -2,15 +2,15 @@ import type { Rate, ShortLived, ShortLivedKind } from '../ports/short-lived.ts'
 import type { Database } from './connection/database.ts'
 import { milliseconds } from './ownership/lives.ts'
 
-/** Keys of one kind: what guesses can make the servers remember. */
+/** Maximum keys per kind, because attackers can create keys by guessing. */
 const mostKept = 10_000
-/** What is too much, or past its life, is removed after so many, or so many milliseconds, whichever comes first. */
+/** Excess and expired rows are removed after this many writes, or this many milliseconds, whichever comes first. */
 const trimAfter = 500
 const trimEvery = 10_000
-/** Of what is past its life, at once. */
+/** Maximum rows checked for expiry per trim. */
 const mostOver = 1_000
 
-/** When those end that count now, of the row `k`. */
+/** SQL: unexpired entries of `ends` of row `k`, ascending. */
 const live = `array(select ending from unnest(k.ends) ending where ending > (select rsm.now()) order by ending)`
 
 const put = {
@@ -24,7 +24,7 @@ const take = {
   text: `delete from rsm.short_lived k where kind = $1 and key = $2 returning value, cardinality(${live}) > 0 as is_kept`,
 }
 
-/** One row where it has counted. */
+/** Returns one row if it counted. */
 const count = {
   name: 'short-lived.count',
   text: `insert into rsm.short_lived as k (kind, key, ends) values ($1, $2, array[rsm.now() + ${milliseconds('$3')}])
@@ -57,7 +57,7 @@ const trim = {
       where ends[cardinality(ends)] <= (select rsm.now()))`,
 }
 
-/** Rows of an unlogged table, by the store's time: all servers count together. */
+/** Rows of an unlogged table, by the store's time, so that all servers count together. */
 export function createShortLived(database: Database): ShortLived {
   const kept = new Map<ShortLivedKind, { count: number; since: number }>()
 
@@ -70,7 +70,7 @@ export function createShortLived(database: Database): ShortLived {
     await database.ask('api', trim, [kind, mostKept, mostOver])
   }
 
-  /** Milliseconds; 0 where there is room. */
+  /** Milliseconds to wait; 0 if below the limit. */
   async function waitOf(kind: ShortLivedKind, key: string, { most }: Rate): Promise<number> {
     const [row] = await database.ask<{ time: number }>('api', wait, [kind, key, most])
     return Math.max(0, row?.time ?? 0)

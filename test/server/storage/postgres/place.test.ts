@@ -17,9 +17,9 @@ for (const [given, fault] of [
   [{ storePasswordFile: '/x', serverName: 'a' }, '--store-password-file goes with --store'],
   [{ ...all, serverName: undefined }, '--store needs --server-name'],
   [{ store, serverName: 'a' }, '--store needs --keys'],
-  [{ ...all, serverName: 'a/b' }, '--server-name takes no a/b'],
-  [{ ...all, serverName: '' }, '--server-name takes no empty name'],
-  [{ ...all, serverName: 'a'.repeat(64) }, '--server-name takes no aaa'],
+  [{ ...all, serverName: 'a/b' }, 'invalid --server-name: a/b'],
+  [{ ...all, serverName: '' }, 'invalid --server-name: empty name'],
+  [{ ...all, serverName: 'a'.repeat(64) }, 'invalid --server-name: aaa'],
   [{ ...all, store: `${store}?sslmode=disable` }, '--store has sslmode=disable for pg1'],
   [{ ...all, store: 'postgres://rsm@pg1' }, '--store has no database'],
 ] as const)
