@@ -2,8 +2,8 @@
 const part = (path: string) => `text collate "C" generated always as (rsm.audit_part(line, '${path}')) stored`
 
 /**
- * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, as the file of a server without PostgreSQL may
- * hold, is in `damaged`, with everything up to the next entry.
+ * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, such as a log file may contain, is in
+ * `damaged`, with everything up to the next entry.
  */
 export const audit: readonly string[] = [
   // PostgreSQL rejects JSON with an escaped NUL or half a surrogate pair, so such escapes become plain text.
@@ -74,8 +74,8 @@ export const audit: readonly string[] = [
 
 /**
  * Metrics of hosts. New samples are rows of `metrics_fresh`, in the partition of their hour; four partitions take turns. When the hour is
- * over, a server packs it into `metrics_packed`: a row for each host, hour and UTC day of the samples, in partitions by day that a sweep
- * drops. Times are milliseconds since the epoch.
+ * over, a server packs it into `metrics_packed`: a row for each host, hour and UTC day of the samples. Its partitions are days, which a
+ * sweep drops. Times are milliseconds since the epoch.
  */
 export const metrics: readonly string[] = [
   `create table rsm.metrics_fresh(
@@ -155,8 +155,8 @@ export const recordings: readonly string[] = [
     data bytea not null,
     sum bytea not null generated always as (substring(sha256(data) for 8)) stored,
     primary key (recording, start))`,
-  // Appends to several recordings, to each `size` bytes of `pieces` from `place`. Returns whether each is stored; a repeated append is
-  // stored once.
+  // Appends to several recordings, to each `size` bytes of `pieces` from `place`. Returns whether each is stored; a repeated
+  // append is stored once.
   `create function rsm.recordings_append(
     keys bigint[], writers bigint[], starts bigint[], places int[], sizes int[], pieces bytea)
   returns table(key bigint, stands bool) language sql as $$

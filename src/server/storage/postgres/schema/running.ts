@@ -17,9 +17,10 @@ export const countText = (changes: string) => `insert into rsm.execution_counts 
 export const servers: readonly string[] = [
   // Numbers of servers, owners of tasks and links; never reused: a write under a lower one is fenced.
   'create sequence rsm.epochs',
-  // The time by which leases, tickets and signatures expire, whichever server asks. Tests replace it.
+  // Time by which leases, tickets and signatures expire on all servers. Tests replace it.
   'create function rsm.now() returns timestamptz language sql volatile as $$ select clock_timestamp() $$',
-  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that sees another's advisory lock released ends its lease.
+  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that
+  // sees another's advisory lock released ends its lease.
   `create table rsm.servers (
     name text primary key,
     epoch bigint not null,
@@ -67,7 +68,7 @@ export const servers: readonly string[] = [
     standing text
   )`,
   'create index presence_turn on rsm.presence (turn, host_id)',
-  // Hosts whose heartbeats after `at` said nothing new: a row a second and server, instead of one a heartbeat.
+  // Hosts whose heartbeats after `at` said nothing new: one row per second and server, instead of one per heartbeat.
   `create table rsm.presence_heard (
     turn bigint not null,
     server_epoch bigint not null,
@@ -103,7 +104,7 @@ export const servers: readonly string[] = [
 export const executions: readonly string[] = [
   // `rec` is the record; columns for queries are generated from it. `rev` counts its changes: a write requires the `rev` that it was decided on.
   // `xid`: transaction of the last change, null before the first; others find changes by it. `epoch`: of the link that it was marked for or
-  // that has taken it over, or of the member that runs it over SSH. `out_seq` and the three after it: its output as far as that is stored.
+  // that has taken it over, or of the member that runs it over SSH. `out_seq` and the three after it: its stored output.
   // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
   `create table rsm.executions(
     task_id text collate "C" not null, host_id bigint not null, position int not null, over_ssh bool not null,
@@ -118,8 +119,8 @@ export const executions: readonly string[] = [
   `create index executions_open on rsm.executions (host_id, status, due_at, task_id) where status in ('PENDING', 'RUNNING')`,
   `create index executions_waiting on rsm.executions (host_id)
     where status = 'PENDING' and due_at is not null and not over_ssh`,
-  // Executions of a task by status: the sum over its slots. The statement that changes executions also changes their counts, last and in the
-  // order of the key, so that each lock is held only for the commit. Each connection uses one slot, to avoid waiting for other commits.
+  // Executions of a task by status: the sum over its slots. The statement that changes executions also changes their counts. It does so last,
+  // in the order of the key, so that each lock is held only for the commit. Each connection uses one slot, to avoid waiting for other commits.
   `create table rsm.execution_counts(
     task_id text collate "C" not null, status text collate "C" not null, slot int not null default pg_backend_pid() % 8,
     count bigint not null, primary key (task_id, status, slot)) with (fillfactor = 50)`,
@@ -163,7 +164,8 @@ export const executions: readonly string[] = [
         attempt = this_attempt, rev = e.rev + 1, xid = pg_current_xact_id()
       where e.ctid = any (chosen) returning e.*;
   end $$`,
-  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record is unchanged; `attempt` is cleared, because each server counts its own.
+  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record is unchanged; `attempt` is cleared, because each server
+  // counts its own.
   `create function rsm.executions_take_over(claims jsonb) returns setof rsm.executions language plpgsql ${byIndex} as $$
   declare
     chosen tid[];
