@@ -13,7 +13,6 @@ export interface Place {
   readonly port: number
 }
 
-/** Where PostgreSQL is and as whom a server speaks to it. */
 export interface StoreAddress {
   readonly places: readonly Place[]
   readonly user: string

@@ -28,15 +28,14 @@ export interface Statement {
   readonly text: string
 }
 
-/** Runs one statement; returns its rows. */
 export type Ask = <R extends object>(statement: Statement | string, values?: Values) => Promise<R[]>
 
 /** With READ COMMITTED, `work` must lock the rows that it decides on. */
 export type Isolation = 'serializable' | 'read committed'
 
 /**
- * PostgreSQL for the ports. Calls reject with RsmError `unavailable` if it is unreachable, a standby, or too slow: statements in
- * flight may or may not have been executed. Other errors of statements are passed on unchanged.
+ * PostgreSQL for the ports. Calls reject with RsmError `unavailable` if it is unreachable, a standby, or too slow. Statements in flight
+ * may or may not have been executed. Other errors of statements are passed on unchanged.
  */
 export interface Database {
   readonly name: string

@@ -21,7 +21,6 @@ const againCodes = new Set(['40001', '40P01'])
 const codeOf = (error: unknown): string | null =>
   error instanceof pg.DatabaseError ? (error.code ?? null) : null
 
-/** Whether the transaction may be retried at once. */
 export function isToBeRepeated(error: unknown): boolean {
   return againCodes.has(codeOf(error) ?? '')
 }
@@ -83,7 +82,7 @@ interface Reach {
   /** The same for callers, without the address. */
   readonly refusal: string | null
   reached(): void
-  /** Returns the error for callers, already logged. `isNews`: it is of the connections in use now. */
+  /** Returns the error for callers, marked as logged. `isNews`: it is of the connections in use now. */
   missed(error: RsmError, isNews: boolean): RsmError
   /** Hides the address of PostgreSQL once it was reached, because any caller, even with an invalid token, gets this. */
   redact(error: RsmError): RsmError

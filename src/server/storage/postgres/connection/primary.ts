@@ -4,9 +4,9 @@ import { RsmError } from '../../../../core/errors.ts'
 import { type Place, refusedPooler, refusedStore, type StoreAddress, tlsHint } from './address.ts'
 import { Client, clientOptions } from './client.ts'
 
-/** Oldest version that is tested. */
+/** Oldest tested version. */
 export const oldestVersion = 15
-/** SQLSTATEs that retries do not cure: a role, a password, a database. */
+/** SQLSTATEs that a retry cannot fix: of a role, a password or a database. */
 const refusals = new Set(['28000', '28P01', '3D000', '42501'])
 
 /** `server_version`, which PostgreSQL sends while connecting; empty until then. */

@@ -17,7 +17,8 @@ interface Found {
 
 /**
  * Finds changes of transactions that were not finished at the last query. The cursor is the oldest unfinished transaction, so that no
- * change is missed, whatever the order of commits; one may be returned twice. $1: the task or tasks, $2: from, $3: the timeline of $2.
+ * change is missed, whatever the order of commits. A change may be returned twice.
+ * $1: the task or tasks, $2: the cursor, $3: the timeline of $2.
  */
 const now = `now as materialized (
     select pg_snapshot_xmin(pg_current_snapshot()) as xmin, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline)`
@@ -62,7 +63,7 @@ export function createChanges(database: Database): Pick<Executions, 'changes' | 
   }
 
   return {
-    /** Reads pages, keeping the latest state of each execution. Returns the cursor of the first page, so that later changes are not missed. */
+    /** Reads pages, with the latest state of each execution. Returns the cursor of the first one, so that no change is missed. */
     async changes(taskId, after) {
       const found = new Map<number, Execution>()
       // No host has id 0, so that all changes of transaction `after` are included.

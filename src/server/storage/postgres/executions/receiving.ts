@@ -21,7 +21,7 @@ export function createReceiving(
   const { outputs } = steps.deps
   const { claimed } = steps
 
-  /** Called after a chunk was not stored. Resolves to whether the execution has ended; if not, continues after the stored output. */
+  /** Rereads after a chunk was not stored. True if the execution has ended; otherwise output continues after the stored part. */
   function readAgain(own: ClaimedRow): Promise<boolean> {
     const { id } = own.stored.execution
     own.torn ??= steps.read([id]).then(

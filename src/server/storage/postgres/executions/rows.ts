@@ -56,9 +56,7 @@ export function keyOf(id: string): { taskId: string; hostId: number } {
 
 export const idOf = (taskId: string, hostId: number): string => `${taskId}/${hostId}`
 
-/**
- * Rows of a task per statement: all 100,000 could exceed the statement timeout, and their answer would block the process.
- */
+/** Rows of a task per statement: all 100,000 could exceed the statement timeout and block the process. */
 export const rowsAtOnce = 2000
 
 /**

@@ -239,7 +239,7 @@ export class InDoubt {
     return this.#byHost.size === 0 ? [] : hostIds.filter((hostId) => this.#byHost.has(hostId))
   }
 
-  /** Ends the doubt once a take that was asked (monotonic milliseconds) after `until` is answered: it saw all marked rows. */
+  /** Ends the doubt if this take was asked after `until`, so that it saw all marked rows. `askedAt`: monotonic milliseconds. */
   answered({ hostId, epoch }: LinkClaim, askedAt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch !== epoch) return

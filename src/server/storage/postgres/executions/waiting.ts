@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../disk/clock.ts'
 import type { Database } from '../connection/database.ts'
 
-/** Limit of waiting executions in the fleet up to which all of them are read. */
+/** If no more executions than this wait in the fleet, all of them are read. */
 const few = 1000
 
 /** Condition of executions that can be sent to their host. */

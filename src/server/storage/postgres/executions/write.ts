@@ -25,7 +25,7 @@ export interface Change {
   readonly unlessHeld: boolean
 }
 
-/** A change that is durable. */
+/** A durable change. */
 export interface Written {
   readonly stored: Stored
   /** Whether the host has another execution to take. */
@@ -101,7 +101,6 @@ function inputOf({ current, next, fence, epoch, nextEpoch, lastSequence, unlessH
   }
 }
 
-/** The fields that differ. */
 function patchOf(current: Execution, next: Execution): Partial<Execution> {
   const fields = Object.entries(next) as [keyof Execution, unknown][]
   return Object.fromEntries(fields.filter(([field, value]) => current[field] !== value))

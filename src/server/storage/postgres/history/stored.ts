@@ -8,7 +8,7 @@ import { type Ask, type Database, withBriefLocks } from '../connection/database.
 import { packSamples, unpackSamples } from './pack.ts'
 
 const dayLength = 24 * 3600_000
-/** Days to search for expired samples: twice as many as may have some. */
+/** Days to search for an expired one: twice as many as may have samples. */
 const mostDays = 20
 
 /** UTC day as `YYYY-MM-DD`. */

@@ -25,7 +25,7 @@ const mostBytes = 2 * 1024 * 1024
 /** Bytes per chunk of a recording. */
 const chunkBytes = 256 * 1024
 
-/** Fills the empty tables of a store. */
+/** Fills the empty tables of a store; `ask` has no statement timeout. */
 export function createPostgresWriter(database: Database, ask: Ask): Writer {
   /** Days whose tables for output or samples exist. */
   const days = new Set<string>()

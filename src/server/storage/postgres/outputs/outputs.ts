@@ -46,8 +46,8 @@ const forgottenDays = 2
 const tasksAtOnce = 20
 
 /**
- * Removes the output of tasks, at once for readers. Space of large output is freed at once; otherwise with the table of its day, which
- * is dropped with the last task of the day, or after `forgottenDays`.
+ * Removes the output of tasks, at once for readers. Large output also frees its space at once. Other output waits for the last task of
+ * its day, whose table is then dropped, but at most `forgottenDays`.
  */
 function createForget(database: Database): (taskId: string) => Promise<void> {
   async function removePieces(taskId: string): Promise<void> {

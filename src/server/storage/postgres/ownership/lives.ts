@@ -26,8 +26,8 @@ export const isLiving = (row: string, { name = 'server', epoch = 'epoch' } = {})
 export const milliseconds = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`
 
 /**
- * Milliseconds after a restart of PostgreSQL in which missing locks are ignored: the restart releases all locks, and servers need time
- * to take theirs again.
+ * Milliseconds after a restart of PostgreSQL in which missing locks are ignored. The restart releases all locks, and servers need time to
+ * take theirs again.
  */
 export const settleTime = 5_000
 /** Milliseconds that a process has to end after its successor started. */
@@ -59,7 +59,7 @@ const findPrevious = `select s.epoch, s.address, ${isLocked('s')} as is_locked,
 /** Removes servers that have been dead for a day. */
 const forget = `delete from rsm.servers where lease_until < rsm.now() - interval '1 day'`
 
-/** Removes ownership of tasks that do not run, left by servers that died just before a task was created or just after its end. */
+/** Removes dead owners of tasks that do not run: they died just before a task was created, or just after its end. */
 const forgetOwners = `delete from rsm.task_owners o where not ${isLiving('o')}
   and not exists (select from rsm.tasks t where t.id = o.task_id and t.status = 'RUNNING')`
 
@@ -72,9 +72,7 @@ export async function lockLife(ask: Ask, member: Pick<Member, 'epoch'>): Promise
   return row?.is_locked === true
 }
 
-/**
- * Takes the lock of a life again after a reconnect. Terminates the previous session, whose end PostgreSQL may not have noticed.
- */
+/** Retakes the lock after a reconnect; terminates the previous session, whose end PostgreSQL may not have noticed. */
 export async function lockLifeAgain(ask: Ask, member: Pick<Member, 'epoch'>): Promise<void> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (await lockLife(ask, member)) return

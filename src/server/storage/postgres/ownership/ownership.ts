@@ -17,7 +17,7 @@ import { isLiving, lockLifeAgain, milliseconds, takeName, unlockLife } from './l
 import { createWatch } from './watch.ts'
 
 export interface StoreOwnership extends Ownership {
-  /** Live servers as of the last poll, under half a second ago. */
+  /** Live servers as of the last poll. */
   readonly neighbours: Neighbours
   /**
    * Whether the lease of a member of this process is valid, by the monotonic clock and from the start of its last renewal. False for
@@ -84,8 +84,8 @@ const listStatement = {
 }
 
 /**
- * Servers as rows of rsm.servers. A server lives until its lease expires. The lock of its session is released with its process, and
- * then others end the lease; only lost machines hold it to its end. Rules: docs/inside/living-servers.md.
+ * Servers as rows of rsm.servers. A server lives until its lease expires. If its process dies, its session releases a lock, and others
+ * end the lease; only the lease of a lost machine runs out. Rules: docs/inside/living-servers.md.
  */
 export async function openOwnership({
   database,

@@ -32,12 +32,12 @@ const gatherTime = 100
 /** Milliseconds without a read after which this server counts as cut off. */
 const readPatience = 10_000
 const forgetEvery = 60_000
-/** Removed hosts whose late rows are ignored. */
+/** Maximum removed hosts whose late rows are ignored. */
 const mostRemoved = 10_000
 /** Kind of the hint that changes were written. */
 const written = 'presence'
 
-/** Retention of lists of heard hosts, in heartbeat intervals and milliseconds: each server must first write which hosts fell silent. */
+/** Retention of lists of heard hosts, in heartbeat intervals and milliseconds: servers must first judge silent hosts. */
 const keptIntervals = 4
 const keptAtLeast = 600_000
 
@@ -88,7 +88,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     const asked = clock.monotonic()
     const previous = cursors
     const next = { ...previous }
-    // Lists are read first, because a heartbeat of a list that is later than the row of a changed one would hide the change.
+    // Read lists first: a list read later could hold a newer heartbeat, which would hide the change in a row.
     const lists = await readHeard(database, previous.heard, server)
     for await (const row of readRows(database, previous.rows)) {
       remote.row(row)

@@ -90,7 +90,7 @@ export function createRemote(
     )
   }
 
-  /** False for rows about a link that this server has: its own state is newer. */
+  /** Whether a link is newer than the known one; this server knows its own links best. */
   function isNewest(hostId: number, { epoch }: LinkState): boolean {
     const current = links.get(hostId)
     if (current === undefined || epoch > current.epoch) return true

@@ -18,7 +18,7 @@ export interface Batch {
   /** Epoch of the server. */
   readonly server: number
   readonly patches: readonly { readonly hostId: number; readonly patch: Partial<HostPatch> }[]
-  /** Hosts heard since `heardSince` with nothing new to say, as texts of encodeIds. */
+  /** Hosts heard since `heardSince` without news, as texts of encodeIds. */
   readonly heard: readonly string[]
   readonly heardSince: number
   readonly reports: readonly Report[]

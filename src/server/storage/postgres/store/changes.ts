@@ -107,7 +107,6 @@ const maxSent = 2000
 /** Lock in id order to avoid deadlocks. */
 const inOrder = (a: { id: Id }, b: { id: Id }) => (a.id < b.id ? -1 : 1)
 
-/** Puts and removes records of a noun; null for removed ones. */
 async function sendChanges(table: Table, byId: ReadonlyMap<Id, AnyRecord | null>, open: Open): Promise<void> {
   const { noun } = table
   const put = [...byId.values()].filter((record) => record !== null).sort(inOrder)

@@ -14,7 +14,7 @@ const isCached = (noun: Noun): noun is CachedNoun => (cached as readonly Noun[])
 
 /**
  * Wraps the store so that reads of hosts and clusters are served from memory. Each read first polls for changes, so that it sees
- * everything acknowledged by any server; while PostgreSQL is unreachable it sees the last known state.
+ * everything acknowledged by any server. While PostgreSQL is unreachable, it sees the last known state.
  */
 export async function withReplica(store: PostgresStore): Promise<PostgresStore> {
   const tables = new Tables()

@@ -166,9 +166,7 @@ function* blocksOfRun(first: number, last: number): Generator<number> {
   }
 }
 
-/**
- * Converts a folded set (core/tasks/id-set.ts) to block numbers for an inverted index. An id is in the set if one of its blocks is.
- */
+/** Blocks of a folded set (core/tasks/id-set.ts), for an inverted index: an id is in the set if one of its blocks is. */
 export function blocksOfSet(folded: string): number[] {
   if (folded === '') return []
   return folded.split(',').flatMap((run) => {
