@@ -81,7 +81,7 @@ export async function needPort(host: string, port: number): Promise<void> {
       code === 'EADDRINUSE'
         ? `port ${port} of ${host} is in use${holder === null ? '' : ` by ${holder}`}`
         : `cannot listen on ${host} port ${port}: ${message}`,
-      { hint: 'stop what listens there, or choose another with --port', cause: error },
+      { hint: 'stop the program that uses it, or choose another port with --port', cause: error },
     )
   } finally {
     await new Promise((resolve) => server.close(resolve))

@@ -4,7 +4,7 @@ import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 const away = 'the store cannot be reached just now: connect ECONNREFUSED 10.0.0.5:5432'
 const reasons = ['PostgreSQL cannot be reached']
-const message = 'The server takes no work just now: PostgreSQL cannot be reached'
+const message = 'The server does not accept work just now: PostgreSQL cannot be reached'
 const standing = { name: 'a', leaseSeconds: 4.2, pools: {}, hints: {} }
 
 /** What `rsm server status --url` says of a server whose store is away, and which answers `/api/ready` with `ready`. */
@@ -29,7 +29,7 @@ test('server status over the network shows name, reason and lease of a server wi
 test('server status over the network says what an older server says, and the fault itself where it is ready again', async (t) => {
   t.regex(
     await saidOf(t, { message }),
-    /^rsm: the server does not accept work: The server takes no work just now/,
+    /^rsm: the server does not accept work: The server does not accept work just now/,
   )
   t.regex(
     await saidOf(t, { message: 'OK', data: { status: 'UP', server: standing } }, 200),

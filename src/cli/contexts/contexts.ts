@@ -31,7 +31,7 @@ export function checkedToken(token: string): string {
   if (/^[!-~]+$/.test(token)) return token
   throw new RsmError(
     'usage',
-    'the token is malformed: it contains a space, a line end or a non-ASCII character',
+    'the token is malformed: it contains a space, a line break or a non-ASCII character',
     {
       hint: 'check RSM_TOKEN, RSM_TOKEN_FILE and --token-file',
     },
@@ -159,7 +159,7 @@ export class Contexts {
 
   /**
    * Chooses the server from `--url`, `--context`, RSM_URL, RSM_CONTEXT, then the current context; there is no default (contract
-   * §9). With `isLogin`, contexts of several users for a URL are no error, because a login needs only address and trust.
+   * §9). With `isLogin`, several contexts for a URL are accepted, because a login needs only address and trust.
    */
   choose(
     choice: ServerChoice & { readonly isLogin?: boolean },

@@ -46,7 +46,7 @@ export function prepareOutdir(path: string): void {
   try {
     accessSync(path, constants.W_OK | constants.X_OK)
   } catch {
-    throw refused('you may not')
+    throw refused('permission denied')
   }
   let odd: string | undefined
   try {

@@ -22,7 +22,7 @@ export interface JoinOutcome {
   readonly agentId: string | null
 }
 
-const nobody = { hostId: null, hostname: null, agentId: null } as const
+const unjoined = { hostId: null, hostname: null, agentId: null } as const
 
 export function failed(
   host: string,
@@ -30,11 +30,11 @@ export function failed(
   { isUnreachable, exit: exitCode, error, hint }: Trouble,
 ): JoinOutcome {
   const status = isUnreachable ? 'UNREACHABLE' : 'FAILED'
-  return { host, status, exitCode, error, hint, copied, ...nobody }
+  return { host, status, exitCode, error, hint, copied, ...unjoined }
 }
 
 export function cancelled(host: string): JoinOutcome {
-  return { host, status: 'CANCELLED', exitCode: 130, error: null, hint: null, copied: false, ...nobody }
+  return { host, status: 'CANCELLED', exitCode: 130, error: null, hint: null, copied: false, ...unjoined }
 }
 
 /** One host: its own code; several: 1 unless all joined (contract §9). */

@@ -37,7 +37,7 @@ function checkReadiness({ notReady }: ServerFacts): CheckResult {
     finding(
       'not-ready',
       'error',
-      `it takes no work: ${notReady}`,
+      `it does not accept work: ${notReady}`,
       "look at the server's log and its disk (df -h)",
     ),
   ]

@@ -22,7 +22,7 @@ export interface PlanOptions {
   readonly strategy: Strategy
   /** ROLLING only; null is a quarter of the hosts. */
   readonly batchSize: BatchSize | null
-  /** null is no limit. */
+  /** Null: no limit. */
   readonly concurrency: number | null
   /** null is 0 for SEQUENTIAL and ROLLING, no limit for PARALLEL. */
   readonly maxFailures: MaxFailures | null

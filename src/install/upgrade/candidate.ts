@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import { readReleaseSignature } from '../../core/release.ts'
 import { removeStale, temporaryName } from '../../disk/durable.ts'
-import { whyUnwritable } from '../../disk/named-files.ts'
+import { whyUnreadable, whyUnwritable } from '../../disk/named-files.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
 
 const run = promisify(execFile)
@@ -105,7 +105,7 @@ function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256:
 export async function prepare(given: Wanted): Promise<Candidate> {
   const { file, target, sha256: wanted } = given
   const found = await stat(file).catch((cause: unknown) => {
-    throw new RsmError('usage', `cannot read ${file}: ${whyUnwritable(cause)}`, { cause })
+    throw new RsmError('usage', `cannot read ${file}: ${whyUnreadable(cause)}`, { cause })
   })
   if (!found.isFile()) throw new RsmError('usage', `${file} is not a file`)
   await removeStale(target)

@@ -127,7 +127,7 @@ export function recordFacts(
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
     }),
     facts.subscribe('restored', ({ hostId, agentId, reason, tasks }) => {
-      log.error({ reason, tasks }, 'restored from a backup: its pending work is held')
+      log.error({ reason, tasks }, 'restored from a backup: pending executions are held')
       const noted = hostObject(hostId).then((object) =>
         record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
       )

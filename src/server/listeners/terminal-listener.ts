@@ -83,7 +83,7 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
       throw new RsmError('unauthenticated', 'This requires a token, or a valid ticket for this session')
     if (!isOwnOrigin(request, deps.clients.schemeOf(request)))
       throw new RsmError('forbidden', 'Pages of another origin cannot open terminals')
-    if (caller.type !== 'user') throw new RsmError('forbidden', 'This requires the token of a user')
+    if (caller.type !== 'user') throw new RsmError('forbidden', 'This requires a user token')
     demand(caller, 'execute')
     // A ticket is valid only as long as the token that requested it.
     await stillAllowed(store, caller, 'execute')
@@ -92,11 +92,11 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
     const isOwn = record?.userId === caller.id
     if (!record || (!isOwn && caller.role !== 'ADMIN'))
       throw new RsmError('not_found', `no such terminal session: ${shortened(sessionId, longestId)}`)
-    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to watch a session requires the role ADMIN')
+    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'watching a session requires the role ADMIN')
     if (!watch && !isOwn)
       throw new RsmError(
         'forbidden',
-        `This is a session of ${record.user}: an ADMIN may read along (watch=true)`,
+        `This session belongs to ${record.user}: an ADMIN may watch it (watch=true)`,
       )
     return { caller, record, watch, after: afterOf(query.get('after')) }
   }

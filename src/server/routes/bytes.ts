@@ -105,13 +105,13 @@ async function* even(
 }
 
 /** Continues a generator whose first value was read early, so that its errors still become an answer. */
-async function* resumed<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+export async function* resumed<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     if (first.done) return
     yield first.value
     yield* rest
   } finally {
-    // If the reader leaves at the first value, `rest` has not started and still holds its file open.
+    // If the reader leaves at the first value, `rest` is suspended and still holds its file open.
     await rest.return(undefined)
   }
 }

@@ -32,7 +32,7 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
       const { reasons, keepsConnections, server } = deps.readiness()
       const code = drain && keepsConnections ? 'not_found' : 'unavailable'
       if (reasons.length > 0)
-        throw new RsmError(code, `The server takes no work just now: ${reasons.join('; ')}`, {
+        throw new RsmError(code, `The server does not accept work just now: ${reasons.join('; ')}`, {
           retryAfter: 5,
           data: { status: 'DOWN', reasons, server },
         })

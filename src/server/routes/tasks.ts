@@ -20,7 +20,7 @@ import { hostIdOf, operation, taskIdOf } from '../http/operation.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
-import { sendBytes } from './bytes.ts'
+import { resumed, sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './event-stream.ts'
 import { idempotencyHeader, serve } from './serve.ts'
@@ -176,11 +176,4 @@ export function taskRoutes(
       headers: idempotencyHeader,
     },
   })
-}
-
-/** Continues a generator whose first value was read early, so that its errors still become an answer. */
-async function* resumed(first: IteratorResult<string>, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  if (first.done) return
-  yield first.value
-  yield* rest
 }

@@ -22,6 +22,6 @@ export function reportDoubt({ audit, log }: Parts): (doubt: ClockDoubt | null) =
         outcome: doubt ? 'FAILED' : 'SUCCESS',
         detail: { ...doubt, message },
       })
-      .catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not write an audit entry'))
   }
 }

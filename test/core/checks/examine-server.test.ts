@@ -36,7 +36,7 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
   [
     'a disk that takes no writes',
     { notReady: 'its store refuses writes' },
-    'error not-ready: it takes no work: its store refuses writes',
+    'error not-ready: it does not accept work: its store refuses writes',
   ],
   [
     'A02 a server that was restored from a backup, and holds what may have run since',

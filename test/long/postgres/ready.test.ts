@@ -64,7 +64,7 @@ test('F23 a server that PostgreSQL does not answer is not ready, says so, and th
   ]
   t.is(data.status, 'DOWN')
   t.deepEqual(data.reasons, reasons)
-  t.is(message, `The server takes no work just now: ${reasons.join('; ')}`)
+  t.is(message, `The server does not accept work just now: ${reasons.join('; ')}`)
   t.is(data.server.name, 'a')
   await until('nothing is heard any more', async () => {
     const { isListening, lagSeconds } = (await ready()).data.server.hints

@@ -284,7 +284,7 @@ test('a file that is not the one wanted, not a program, of another machine, or o
     [[text], 2, /does not run on this machine/],
     [[foreign], 2, /does not run on this machine/],
     [[other], 2, /is not an rsm executable/],
-    [[join(root, 'none')], 2, /cannot read .*none/],
+    [[join(root, 'none')], 2, /cannot read .*none: there is no such file/],
     [[root], 2, /is not a file/],
   ]
   const before = await readFile(target)

@@ -158,7 +158,7 @@ test('while the server stops a late request is 503 in the envelope, login too; h
       / 503 /,
       {
         code: 503,
-        message: 'The server takes no work just now: it is starting or stopping',
+        message: 'The server does not accept work just now: it is starting or stopping',
         data: { status: 'DOWN', reasons: ['it is starting or stopping'], server: null },
       },
     ],
@@ -166,7 +166,7 @@ test('while the server stops a late request is 503 in the envelope, login too; h
       / 503 /,
       {
         code: 503,
-        message: 'The server takes no work just now: it is starting or stopping',
+        message: 'The server does not accept work just now: it is starting or stopping',
         data: { status: 'DOWN', reasons: ['it is starting or stopping'], server: null },
       },
     ],

@@ -13,7 +13,7 @@ export interface ClockReading {
 
 /**
  * Detects clock jumps while this process runs, by comparison with CLOCK_BOOTTIME, which cannot be set. Time between
- * two starts is no jump: slots in it count as missed (contract §14).
+ * two starts is not a jump: slots in it count as missed (contract §14).
  */
 export function followJumps(clock: Clock) {
   const up = () => clock.sinceBoot?.() ?? sinceBoot()

@@ -168,6 +168,6 @@ function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord):
     return null
   } catch (error) {
     log.error({ err: error, taskId: task.id }, 'the secret parameters of a task cannot be opened')
-    return 'not started: the secret parameters of the task cannot be opened: the key that they were sealed with is gone, or they are damaged'
+    return 'not started: the secret parameters of the task cannot be decrypted: their sealing key is missing, or they are damaged'
   }
 }

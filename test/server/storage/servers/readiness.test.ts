@@ -32,7 +32,7 @@ test('F23 a balancer that drains reads 404 while the server lives and PostgreSQL
   const reasons = ['PostgreSQL cannot be reached']
   t.like((await server.api('GET', '/api/ready?drain=true')).body, {
     code: 404,
-    message: `The server takes no work just now: ${reasons[0]}`,
+    message: `The server does not accept work just now: ${reasons[0]}`,
     data: { status: 'DOWN', reasons, server: { name: 'a' } },
   })
   clock.forward(15)
