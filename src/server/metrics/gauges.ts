@@ -70,7 +70,7 @@ export function registerGauges(registry: Registry, counted: Counted): void {
   gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
     counted.readOnly() ? 1 : 0,
   )
-  gauge('rsm_audit_refused', '1 while the audit log takes no entries, and so every change is refused.', () =>
+  gauge('rsm_audit_refused', '1 while the audit log refuses entries, and so every change is refused.', () =>
     counted.auditRefused() ? 1 : 0,
   )
   gauge('rsm_webhook_deliveries_waiting', 'Events pending for the webhooks of this server.', () =>

@@ -52,7 +52,7 @@ export class Steps {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
       await this.change('named', open, asNamed).catch((error: unknown) => {
-        log.warn({ err: error }, 'cannot record that agents received their executions')
+        log.warn({ err: error }, 'could not record that agents received their executions')
       })
     })
   }

@@ -54,7 +54,7 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
   function resumed(): void {
     const detail = { refused }
     refused = 0
-    log.info(detail, 'the audit log takes entries again')
+    log.info(detail, 'the audit log accepts entries again')
     const own = { actor: systemActor, ip: null, object: null, outcome: 'SUCCESS' } as const
     append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
   }
@@ -65,7 +65,7 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
       if (refused > 0) resumed()
       return entry
     } catch (error) {
-      if (refused++ === 0) log.warn({ err: error }, 'the audit log takes no entries')
+      if (refused++ === 0) log.warn({ err: error }, 'the audit log refuses entries')
       throw error
     } finally {
       waiting--

@@ -110,7 +110,7 @@ async function remove(database: Database, which: string, value: string): Promise
 
 const damaged = (session: string, place: string) =>
   new RsmError('gone', `the recording of terminal session ${session} is damaged: ${place}`, {
-    hint: 'put it back from a backup',
+    hint: 'restore it from a backup',
   })
 
 /** Whether an error has an SQLSTATE of corrupted data or indexes. */
