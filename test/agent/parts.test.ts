@@ -85,7 +85,7 @@ test('A06 a journal that is damaged in the middle is refused with file, line and
   writeFileSync(path, lines.join('\n'))
   const error = t.throws(() => new Journal(path, Date.now), { instanceOf: RsmError })
   t.is(error?.message, `${path} is damaged: line 3, byte ${Buffer.byteLength(`${lines[0]}\n${lines[1]}\n`)}`)
-  t.regex(error?.hint ?? '', /move it aside: mv .* what ran here as LOST$/)
+  t.regex(error?.hint ?? '', /move it aside: mv .* its running executions as LOST$/)
   t.is(readFileSync(path, 'utf8'), lines.join('\n'))
   renameSync(path, `${path}.damaged`)
   new Journal(path, Date.now).close()

@@ -115,7 +115,7 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
   const [result] = (await finished(server, taskId)).results
   t.is(result?.status, 'FAILED')
   t.is(result?.exitCode, 126)
-  t.regex(result?.error ?? '', /^not started: the secret parameters of the task cannot be opened/)
+  t.regex(result?.error ?? '', /^not started: the secret parameters of the task cannot be decrypted/)
   await agent.settled()
   t.false(
     agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'),

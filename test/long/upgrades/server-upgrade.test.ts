@@ -369,7 +369,10 @@ for (const [point, isBad] of points)
     t.regex(once.stderr, says)
     const doctor = await runRsm(['server', 'doctor', '--json', '--data-dir', dataDir], cleanEnv(root))
     const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; advice: string }[] }
-    t.regex(findings.find(({ code }) => code === 'upgrade')?.advice ?? '', /^start the server with the words/)
+    t.regex(
+      findings.find(({ code }) => code === 'upgrade')?.advice ?? '',
+      /^start the server with its previous command line/,
+    )
     const again = ['server', 'start', '--port', new URL(server.url).port, '--data-dir', dataDir]
     const child = spawn(target, again, { env: cleanEnv(root), stdio: 'ignore' })
     t.teardown(() => child.kill('SIGKILL'))

@@ -167,7 +167,7 @@ function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord):
     openSecrets(keys, task)
     return null
   } catch (error) {
-    log.error({ err: error, taskId: task.id }, 'the secret parameters of a task cannot be opened')
+    log.error({ err: error, taskId: task.id }, 'could not decrypt the secret parameters of a task')
     return 'not started: the secret parameters of the task cannot be decrypted: their sealing key is missing, or they are damaged'
   }
 }

@@ -138,7 +138,7 @@ export async function openOwnership({
       changed: (listener) => watch.changed(listener),
     },
     get fault() {
-      return session.age() > 0 ? null : 'the connection for the lease of this server is broken'
+      return session.age() > 0 ? null : 'the connection that holds the lock of this server is broken'
     },
     holdsLease({ epoch }) {
       const life = lives.get(epoch)
