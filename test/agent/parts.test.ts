@@ -10,7 +10,7 @@ import { RsmError } from '../../src/core/errors.ts'
 import { retryAfterOf } from '../../src/net/request.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
-test('backoff doubles from 5 s to 60 s, and starts again after a success', (t) => {
+test('backoff doubles from 5 s to 60 s, and restarts after a success', (t) => {
   const backoff = agentBackoff(() => 0)
   const delays = Array.from({ length: 6 }, () => backoff.next())
   t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
@@ -18,7 +18,7 @@ test('backoff doubles from 5 s to 60 s, and starts again after a success', (t) =
   t.is(backoff.next(), 5_000)
 })
 
-test('backoff spreads a fleet by chance, and never waits longer for it', (t) => {
+test('backoff spreads a fleet with random jitter that only shortens the delay', (t) => {
   const chances = [0, 0.5, 0.999]
   t.deepEqual(
     chances.map((chance) => agentBackoff(() => chance).next()),
@@ -30,7 +30,7 @@ test('backoff spreads a fleet by chance, and never waits longer for it', (t) => 
   }
 })
 
-test('a Retry-After is honoured with jitter on top, from 5 s to 5 min, and does not double the next delay', (t) => {
+test('a Retry-After from 5 s to 5 min is honoured with added jitter, and does not double the next delay', (t) => {
   for (const [asked, least, most] of [
     [2, 5_000, 6_250],
     [20, 20_000, 25_000],
@@ -75,7 +75,7 @@ test('a journal with a torn last line opens without it', async (t) => {
   third.close()
 })
 
-test('A06 a journal that is damaged in the middle is refused with file, line and what to do, and stays as it is', async (t) => {
+test('A06 a journal damaged in the middle is refused with file, line and remedy, and stays unchanged', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const journal = new Journal(path, Date.now)
   for (const taskId of ['a', 'b', 'c']) journal.append({ e: 'received', taskId })
@@ -101,7 +101,7 @@ test('A06 a journal of 0.1.0, without checks, is read as before', async (t) => {
   t.deepEqual([...journal.records.keys()], ['a'])
 })
 
-test('an empty journal names itself anew, so that the server knows what was lost', async (t) => {
+test('an emptied journal gets a new store id, so that the server knows what was lost', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const first = new Journal(path, Date.now)
   first.close()
@@ -111,7 +111,7 @@ test('an empty journal names itself anew, so that the server knows what was lost
   t.not(second.storeId, first.storeId)
 })
 
-test('a tombstone is kept for 24 hours, what is not acknowledged for good', async (t) => {
+test('a tombstone is kept for 24 hours, an unacknowledged end forever', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   let now = 1_000_000
   const journal = new Journal(path, () => now)
@@ -128,7 +128,7 @@ test('a tombstone is kept for 24 hours, what is not acknowledged for good', asyn
   journal.close()
 })
 
-test('F13 a clock that is set forward by days while the agent is away makes no tombstone old', async (t) => {
+test('F13 a clock set forward by days while the agent is stopped ages no tombstone', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const day = 24 * 3600 * 1000
   let monotonic = 50_000
@@ -138,7 +138,7 @@ test('F13 a clock that is set forward by days while the agent is away makes no t
   first.append({ e: 'received', taskId: 'done' })
   first.append({ e: 'acknowledged', taskId: 'done', at: first.now() })
   first.close()
-  // Another boot: its monotonic clock begins anew. The wall clock is not asked.
+  // Another boot: the monotonic clock restarts. The wall clock is not read.
   monotonic = 3
   const second = new Journal(path, () => monotonic)
   t.deepEqual([...second.records.keys()], ['done'])
@@ -159,14 +159,14 @@ const newer = [
   ],
 ] as const
 for (const [text, what] of newer)
-  test(`F18 a journal of a newer version with ${what} is refused, and stays as it is`, async (t) => {
+  test(`F18 a journal of a newer version with ${what} is refused, and stays unchanged`, async (t) => {
     const path = join(await temporaryDirectory(t), 'journal')
     writeFileSync(path, `${text}\n`)
     t.throws(() => new Journal(path, Date.now), { message: new RegExp(`newer rsm: it has ${what}$`) })
     t.is(readFileSync(path, 'utf8'), `${text}\n`)
   })
 
-test('the buffer of metrics keeps one hour, the newest', async (t) => {
+test('the metrics buffer keeps the newest hour', async (t) => {
   const path = join(await temporaryDirectory(t), 'metrics.jsonl')
   const buffer = await MetricsBuffer.open(path)
   const sample = (at: number) => ({

@@ -12,9 +12,9 @@ import { request, runnerOn } from '../helpers/agents/runner.ts'
 import { refuse, replace } from '../helpers/faults/refusing-system.ts'
 import { until } from '../helpers/until.ts'
 
-// One after the other: what the system refuses, it refuses to all of this file.
+// Serial, because a refused system call is refused to all tests of this file.
 for (const code of ['EMFILE', 'ENOSPC'])
-  test.serial(`a script whose spool can't be watched (${code}) runs, and its output is seen`, async (t) => {
+  test.serial(`a script whose spool cannot be watched (${code}) runs, and its output is read`, async (t) => {
     const base = await temporaryDirectory(t)
     refuse(t, 'watch', code)
     const directory = join(base, 'executions')
@@ -40,30 +40,27 @@ for (const code of ['EMFILE', 'ENOSPC'])
     t.is(complete?.error, null)
   })
 
-test.serial(
-  'an execution that cannot be taken up now is taken up later, and the others at once',
-  async (t) => {
-    const base = await temporaryDirectory(t)
-    const directory = join(base, 'executions')
-    const path = join(base, 'journal')
-    const first = runnerOn(t, directory, new Journal(path, Date.now), 2)
-    const script = `while [ ! -e ${base}/go ]; do sleep 0.05; done; exit 4`
-    for (const taskId of ['one', 'two']) await first.runner.execute(request(taskId, script))
-    await first.runner.stop()
-    // Twice it is asked whether they began at all, and then for the one that is taken up first.
-    let asked = 0
-    const { runner, ended } = runnerOn(t, directory, new Journal(path, Date.now), 2, () => ++asked === 3)
-    await runner.recover()
-    t.is(runner.executions.get('one')?.state, 'RUNNING')
-    t.is(runner.executions.get('one')?.run, null)
-    t.not(runner.executions.get('two')?.run, null)
-    writeFileSync(`${base}/go`, '')
-    t.is((await ended('one')).exitCode, 4)
-    t.is((await ended('two')).exitCode, 4)
-  },
-)
+test.serial('an execution that cannot be resumed now is resumed later, and the others at once', async (t) => {
+  const base = await temporaryDirectory(t)
+  const directory = join(base, 'executions')
+  const path = join(base, 'journal')
+  const first = runnerOn(t, directory, new Journal(path, Date.now), 2)
+  const script = `while [ ! -e ${base}/go ]; do sleep 0.05; done; exit 4`
+  for (const taskId of ['one', 'two']) await first.runner.execute(request(taskId, script))
+  await first.runner.stop()
+  // The first two calls ask whether both began, the third one is for the execution resumed first.
+  let asked = 0
+  const { runner, ended } = runnerOn(t, directory, new Journal(path, Date.now), 2, () => ++asked === 3)
+  await runner.recover()
+  t.is(runner.executions.get('one')?.state, 'RUNNING')
+  t.is(runner.executions.get('one')?.run, null)
+  t.not(runner.executions.get('two')?.run, null)
+  writeFileSync(`${base}/go`, '')
+  t.is((await ended('one')).exitCode, 4)
+  t.is((await ended('two')).exitCode, 4)
+})
 
-test.serial('an entry of the chunk index that the disk took a part of was not written', async (t) => {
+test.serial('a partly written entry of the chunk index counts as not written', async (t) => {
   const path = join(await temporaryDirectory(t), 'chunks')
   const index = new ChunkIndex(path)
   const entry = (offset: number) => ({ kind: 'stdout' as const, offset, length: 7 })
@@ -81,7 +78,7 @@ test.serial('an entry of the chunk index that the disk took a part of was not wr
 })
 
 test.serial(
-  'an end that the full disk refused in the middle of its tail is cut again, with one marker',
+  'an end that a full disk refuses in the middle of its tail is cut again, with one marker',
   async (t) => {
     const directory = await temporaryDirectory(t)
     const output = new ExecutionOutput(directory, 1000, false)
@@ -101,30 +98,30 @@ test.serial(
   },
 )
 
-/** A disk without room for output; `refusesOn` settles when it has refused more of it. */
+/** A disk without room for output; `refusesOn` settles once it has refused more output. */
 function fullOfChunks(t: ExecutionContext) {
   let refused = 0
   const end = refuse(t, 'writeSync', 'ENOSPC', (_, bytes) => {
-    // The entries of the chunk index are the only writes of this length.
+    // Only entries of the chunk index have this length.
     const isChunk = bytes instanceof Buffer && bytes.length === 12
     if (isChunk) refused += 1
     return isChunk
   })
   const refusesOn = () => {
     const before = refused
-    return until('it is tried again and again', () => refused > before + 5)
+    return until('the write is retried', () => refused > before + 5)
   }
   return { end, refusesOn }
 }
 
-/** What the system refused is tried again a hundred times as soon. */
+/** A clock on which refused writes are retried after 10 ms instead of 1 s. */
 const soon: Clock = {
   ...systemClock,
   after: (delay, run) => systemClock.after(delay === 1_000 ? 10 : delay, run),
 }
 
 test.serial(
-  'a disk that is full ends no agent: a cancel works, and the end is told when there is room',
+  'an agent survives a full disk: a cancel works, and the end is reported once there is room',
   async (t) => {
     const { server, agent, dataDir } = await linkedAgent(t, { clock: soon })
     const disk = fullOfChunks(t)
@@ -148,7 +145,7 @@ test.serial(
 
 for (const isRestarted of [false, true])
   test.serial(
-    `an exit code and output that a full disk holds up are true afterwards${isRestarted ? ', over a restart of the agent' : ''}`,
+    `an exit code and output delayed by a full disk arrive correctly${isRestarted ? ' after a restart of the agent' : ''}`,
     async (t) => {
       const { server, agent, dataDir } = await linkedAgent(t, { clock: soon })
       const disk = fullOfChunks(t)
@@ -173,7 +170,7 @@ for (const isRestarted of [false, true])
 const isCompaction = (path: unknown) => String(path).endsWith('journal.tmp')
 
 test.serial(
-  'an agent starts on a full disk with the journal as it is, and goes on writing to it',
+  'an agent starts on a full disk with its uncompacted journal, and continues to write to it',
   async (t) => {
     const path = join(await temporaryDirectory(t), 'journal')
     const first = new Journal(path, Date.now)
@@ -194,14 +191,14 @@ test.serial(
   },
 )
 
-test.serial('a new journal that the disk refuses is no journal', async (t) => {
+test.serial('opening a new journal fails if the disk refuses it', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   refuse(t, 'openSync', 'ENOSPC', isCompaction)
   t.throws(() => new Journal(path, Date.now), { message: /ENOSPC/ })
 })
 
 test.serial(
-  'what is appended after a compaction whose place is in doubt lies in the new file, and is not durable until that is',
+  'an entry appended after a compaction whose directory sync failed is durable only after a later sync',
   async (t) => {
     const path = join(await temporaryDirectory(t), 'journal')
     const journal = new Journal(path, Date.now)
@@ -218,23 +215,20 @@ test.serial(
   },
 )
 
-test.serial(
-  'a start that a full disk keeps from being taken back has its end, and is not begun',
-  async (t) => {
-    const base = await temporaryDirectory(t)
-    const path = join(base, 'journal')
-    const before = new Journal(path, Date.now)
-    const bootId = thisMachine.bootId()
-    const started = { startedAt: new Date().toISOString(), uptime: thisMachine.uptime(), timeout: 0 }
-    for (const taskId of ['one', 'two'])
-      before.append({ e: 'started', taskId, bootId, ...started, maxOutputBytes: 1000, cgroup: null })
-    before.close()
-    const journal = new Journal(path, Date.now)
-    const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
-    const end = refuse(t, 'openSync', 'ENOSPC', isCompaction)
-    await runner.recover()
-    t.is((await ended('one')).status, 'LOST')
-    t.is((await ended('two')).status, 'LOST')
-    end()
-  },
-)
+test.serial('a start that a full disk keeps from being undone gets an end, and does not begin', async (t) => {
+  const base = await temporaryDirectory(t)
+  const path = join(base, 'journal')
+  const before = new Journal(path, Date.now)
+  const bootId = thisMachine.bootId()
+  const started = { startedAt: new Date().toISOString(), uptime: thisMachine.uptime(), timeout: 0 }
+  for (const taskId of ['one', 'two'])
+    before.append({ e: 'started', taskId, bootId, ...started, maxOutputBytes: 1000, cgroup: null })
+  before.close()
+  const journal = new Journal(path, Date.now)
+  const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
+  const end = refuse(t, 'openSync', 'ENOSPC', isCompaction)
+  await runner.recover()
+  t.is((await ended('one')).status, 'LOST')
+  t.is((await ended('two')).status, 'LOST')
+  end()
+})

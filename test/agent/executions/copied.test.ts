@@ -12,14 +12,14 @@ const rebooted: Machine = { bootId: () => 'another', uptime: () => 5 }
 
 const bash = (script: string) => ({ script, scriptType: 'BASH' as const, timeout: 30 })
 
-/** Agents on one directory and on copies of it, whose scripts note each start with a letter. */
+/** Agents on one directory and on copies of it. Their scripts append a letter at each start. */
 async function place(t: ExecutionContext) {
   const base = await temporaryDirectory(t)
   const starts = () => (existsSync(`${base}/starts`) ? readFileSync(`${base}/starts`, 'utf8') : '')
   const text = (letter: string, rest: string) => `printf ${letter} >> ${base}/starts; ${rest}`
   const waiting = `until [ -e ${base}/go ] || [ ! -d ${base} ]; do sleep 0.02; done`
   const agent = (name: string, machine = thisMachine) => {
-    /** Timers of a minute, which the test ends. */
+    /** Timers of a minute, which the test fires. */
     const minutes: (() => void)[] = []
     const after = (delay: number, run: () => void) => {
       if (delay !== 60_000) return systemClock.after(delay, run)
@@ -33,7 +33,7 @@ async function place(t: ExecutionContext) {
     return { ...runnerOn(t, join(data, 'executions'), journal, 1, undefined, world), minutes }
   }
   const copy = (name: string) => cpSync(join(base, 'original'), join(base, name), { recursive: true })
-  /** An original that has run a script and its first check, which fails when `go` is there. */
+  /** An original that has run a script and its first check, which fails once `go` exists. */
   const verifying = async () => {
     const original = agent('original')
     const verify = { ...bash(text('v', `${waiting}; exit 3`)), retries: 1, intervalSeconds: 0 }
@@ -46,7 +46,7 @@ async function place(t: ExecutionContext) {
   return { base, starts, text, waiting, agent, copy, verifying }
 }
 
-test('A01 P48 a copy of an agent whose script runs neither ends it nor undoes it, and the original goes on', async (t) => {
+test('A01 P48 a copy of an agent with a running script neither ends it nor rolls it back, and the original continues', async (t) => {
   const { base, starts, text, waiting, agent, copy } = await place(t)
   const original = agent('original')
   const end = original.ended('gated')
@@ -69,7 +69,7 @@ for (const [kind, machine] of [
   ['a copy of a directory', thisMachine],
   ['a clone of a machine', rebooted],
 ] as const)
-  test(`A01 P48 ${kind} starts no phase without a word of the server, and none after its no`, async (t) => {
+  test(`A01 P48 ${kind} starts no phase without the server’s permission, and none after a refusal`, async (t) => {
     const { base, starts, agent, copy, verifying } = await place(t)
     const original = await verifying()
     copy('copy')
@@ -86,7 +86,7 @@ for (const [kind, machine] of [
     t.is(starts(), 'svvr')
   })
 
-test('A01 P48 a host that was restarted is verified again once its link has stood for a minute, and no sooner', async (t) => {
+test('A01 P48 a restarted host is verified again only once its link has been up for a minute', async (t) => {
   const { base, starts, agent, verifying } = await place(t)
   const first = await verifying()
   await first.runner.stop()
@@ -104,7 +104,7 @@ test('A01 P48 a host that was restarted is verified again once its link has stoo
   t.is(starts(), 'svvr')
 })
 
-test('A01 P48 what waits its turn starts on a copy only by the word of the server, and can be cancelled', async (t) => {
+test('A01 P48 a queued script starts on a copy only with the server’s permission, and can be cancelled', async (t) => {
   const { base, starts, text, waiting, agent, copy } = await place(t)
   const original = agent('original')
   void original.runner.execute(request('first', text('1', waiting)))
@@ -126,7 +126,7 @@ test('A01 P48 what waits its turn starts on a copy only by the word of the serve
   await until('the original has run the rest', () => starts().length === 5)
 })
 
-test('an agent whose directory was moved, or that was only restarted, goes on at once', async (t) => {
+test('an agent restarted in a moved directory continues at once', async (t) => {
   const { base, starts, agent, verifying } = await place(t)
   const first = await verifying()
   await first.runner.stop()

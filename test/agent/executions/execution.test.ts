@@ -28,7 +28,7 @@ const cases: {
   { name: 'exit 1 is FAILED', request: { script: 'exit 1' }, exitCode: 1, status: 'FAILED' },
   { name: 'exit 125 is FAILED', request: { script: 'exit 125' }, exitCode: 125, status: 'FAILED' },
   {
-    name: 'a file without the right to run is 126',
+    name: 'a file without execute permission is 126',
     request: { script: '/etc/passwd' },
     exitCode: 126,
     status: 'FAILED',
@@ -67,7 +67,7 @@ const cases: {
     status: 'FAILED',
   })),
   {
-    name: 'a command that a signal ended leaves its code and no signal',
+    name: 'a command ended by a signal gives its exit code and no signal',
     request: { script: 'sh -c "kill -KILL \\$\\$"; exit $?' },
     exitCode: 137,
     status: 'FAILED',
@@ -79,7 +79,7 @@ const cases: {
     status: 'FAILED',
   },
   {
-    name: 'the working directory is entered',
+    name: 'the script runs in its working directory',
     request: { script: 'pwd', workDir: '/usr' },
     exitCode: 0,
     status: 'SUCCESS',
@@ -93,7 +93,7 @@ const cases: {
     out: '42\n',
   },
   {
-    name: 'a user that is not allowed is 126',
+    name: 'a user who is not allowed is 126',
     request: { runAs: 'daemon' },
     exitCode: 126,
     status: 'FAILED',
@@ -121,7 +121,7 @@ test('the exit code says how the script ended', async (t) => {
   }
 })
 
-test('an interpreter that is not installed is 127 and says so', async (t) => {
+test('an interpreter that is not installed is 127, and the error names it', async (t) => {
   const { server, agent } = await linkedAgent(t)
   t.false(server.hellos[0]?.capabilities.scriptTypes.includes('POWERSHELL'))
   server.execute(agent.agentId, { taskId: 'ps', scriptType: 'POWERSHELL', script: '1' })
@@ -130,7 +130,7 @@ test('an interpreter that is not installed is 127 and says so', async (t) => {
   t.regex(complete.error ?? '', /pwsh is not installed/)
 })
 
-test('params arrive in the environment byte for byte, and nothing of the agent does', async (t) => {
+test('params arrive in the environment byte for byte, without variables of the agent', async (t) => {
   process.env['RSM_AGENT_ENROLL_TOKEN'] = 'secret-of-the-agent'
   const { server, agent } = await linkedAgent(t)
   const params = { MULTI: 'a\nb "c" \'d\' $e `f` \\g', EMPTY: '', dir: 'x', c: 'kept', u: '1', ÄÖ: 'never' }
@@ -164,7 +164,7 @@ test('params arrive in the environment byte for byte, and nothing of the agent d
   t.regex((await server.completed('bad-name')).error ?? '', /ÄÖ/)
 })
 
-test('A16 errors of bash begin with the path of the script and its line, which is $0', async (t) => {
+test('A16 bash errors begin with $0, the path of the script, and the line', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const workDir = join(await temporaryDirectory(t), "it's\n a $(place)")
   mkdirSync(workDir)
@@ -182,7 +182,7 @@ test('A16 errors of bash begin with the path of the script and its line, which i
   t.regex(errors[3] ?? '', /deploy\.sh: line 5: syntax error near/)
 })
 
-asRoot('A16 another user can read the script by $0, and nothing else of the agent', async (t) => {
+asRoot('A16 another user can read the script by $0, and no other file of the agent', async (t) => {
   const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
   const script = `pwd; tail -n 1 "$0"; ls -l /proc/self/fd | grep -c /script
 for up in .. ../.. ../../..; do ls "\${0%/*}/$up" 2>/dev/null; done; touch "\${0%/*}/x" 2>/dev/null && echo made
@@ -195,7 +195,7 @@ for up in .. ../.. ../../..; do ls "\${0%/*}/$up" 2>/dev/null; done; touch "\${0
   t.is(server.text('read'), '/usr/share/misc\n# the end\n0\n')
 })
 
-test('A17 a script has the limit of open files that its agent was started with, not the one that Node raises it to', async (t) => {
+test('A17 a script has the open-files limit its agent was started with, not the one raised by Node', async (t) => {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   const dataDir = await temporaryDirectory(t)
@@ -215,7 +215,7 @@ test('A17 a script has the limit of open files that its agent was started with, 
   t.is(server.text('limits'), `777\n${hard}`)
 })
 
-test('no argument of any process holds the script or a param', async (t) => {
+test('no process has the script or a param in its arguments', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const script = 'for p in $PPID $$; do tr "\\0" " " </proc/$p/cmdline; done # needle-in-script'
   server.execute(agent.agentId, { taskId: 'argv', script, params: { SECRET: 'needle-in-param' } })
@@ -224,7 +224,7 @@ test('no argument of any process holds the script or a param', async (t) => {
   t.notRegex(server.text('argv'), /needle/)
 })
 
-test('both streams arrive, numbered over both, and COMPLETE names the last', async (t) => {
+test('both streams arrive with one numbering, and SCRIPT_COMPLETE carries the last number', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'both', script: 'echo out; echo err >&2; echo more' })
   const complete = await server.completed('both')
@@ -236,7 +236,7 @@ test('both streams arrive, numbered over both, and COMPLETE names the last', asy
   t.false(complete.truncated)
 })
 
-test('more than maxExecutions wait their turn, in order', async (t) => {
+test('scripts beyond maxExecutions are queued and run in order', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { maxExecutions: 1 })
   const script = `echo $RSM_TASK_ID >> ${dataDir}/order`
   server.execute(agent.agentId, { taskId: 'q0', script: `sleep 0.3; ${script}` })
@@ -245,7 +245,7 @@ test('more than maxExecutions wait their turn, in order', async (t) => {
   t.is(await readFile(`${dataDir}/order`, 'utf8'), 'q0\nq1\nq2\nq3\n')
 })
 
-test('a script that is left in the background does not hold up the end, and lives on', async (t) => {
+test('a process left in the background does not delay the end and stays alive', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const script = `(until [ -e ${dataDir}/go ]; do sleep 0.05; done; touch ${dataDir}/lived) & echo started`
   server.execute(agent.agentId, { taskId: 'bg', script })
@@ -253,10 +253,10 @@ test('a script that is left in the background does not hold up the end, and live
   t.is(complete.status, 'SUCCESS')
   t.false(existsSync(`${dataDir}/lived`))
   writeFileSync(`${dataDir}/go`, '')
-  await until('it has lived', () => existsSync(`${dataDir}/lived`))
+  await until('it is still alive', () => existsSync(`${dataDir}/lived`))
 })
 
-test('what the shell around a script says of its death is no output of the script', async (t) => {
+test('a script’s output excludes the wrapper shell’s message about its death', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'killed', script: 'echo mine >&2; kill -KILL $$' })
   const complete = await server.completed('killed')
@@ -264,7 +264,7 @@ test('what the shell around a script says of its death is no output of the scrip
   t.is(server.text('killed', 'stderr'), 'mine\n')
 })
 
-test('the wrapper of a script is read from a file, because bash as sh reports no death under -c', async (t) => {
+test('the wrapper of a script runs from a file, because bash as sh reports no death under -c', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'wrapped', script: 'tr "\\0" "\\n" </proc/$PPID/cmdline' })
   await server.completed('wrapped')

@@ -24,7 +24,7 @@ async function place(t: ExecutionContext) {
     void runner.execute({ ...request('gated', script), ...gates })
     return end
   }
-  /** What all phases have written, each piece with its own. */
+  /** Output of all phases, each piece with its phase. */
   const written = () => {
     const output = runner.executions.get('gated')?.output()
     return Array.from({ length: output?.count ?? 0 }, (_, sequence) => {
@@ -35,7 +35,7 @@ async function place(t: ExecutionContext) {
   return { base, directory, journal, runner, run, written }
 }
 
-test('what verifies a script runs once it has succeeded, with its params, and says how the host ends', async (t) => {
+test('a verification runs after its script succeeds, with its params, and decides the status of the host', async (t) => {
   const { run, written } = await place(t)
   const complete = await run('echo "$RSM_PHASE $A"', {
     params: { A: 'a' },
@@ -55,7 +55,7 @@ test('what verifies a script runs once it has succeeded, with its params, and sa
   ])
 })
 
-test('it is tried again as often as asked, and one attempt that succeeds is enough', async (t) => {
+test('a verification is retried as often as requested until one attempt succeeds', async (t) => {
   const { base, run } = await place(t)
   const complete = await run('true', {
     ...checking(`echo x >> ${base}/tries; [ "$(wc -l < ${base}/tries)" -ge 3 ]`, 5, 0.05),
@@ -67,7 +67,7 @@ test('it is tried again as often as asked, and one attempt that succeeds is enou
   t.false(existsSync(`${base}/undone`))
 })
 
-test('a script that fails is not verified but undone, one that times out too', async (t) => {
+test('a script that fails or times out is rolled back without a verification', async (t) => {
   for (const [script, timeout, expected] of [
     ['exit 5', 30, { status: 'FAILED', exitCode: 5 }],
     ['sleep 60', 0.2, { status: 'TIMEOUT', exitCode: -1 }],
@@ -86,7 +86,7 @@ test('a script that fails is not verified but undone, one that times out too', a
   }
 })
 
-test('an attempt that takes too long is ended, and what the script has left running lives on', async (t) => {
+test('an attempt that times out is ended, and background processes of the script stay alive', async (t) => {
   const { base, run } = await place(t)
   const service = `(echo $BASHPID > ${base}/pid; exec sleep 600) & until [ -s ${base}/pid ]; do sleep 0.02; done`
   const gates = { verify: { ...checking('sleep 600').verify, timeout: 0.2 } }
@@ -98,14 +98,14 @@ test('an attempt that takes too long is ended, and what the script has left runn
   process.kill(pid, 'SIGKILL')
 })
 
-test('a rollback that fails changes nothing but the sentence', async (t) => {
+test('a failed rollback changes only the error message', async (t) => {
   const { run } = await place(t)
   const complete = await run('exit 4', undoing('exit 9'))
   t.like(complete, { status: 'FAILED', exitCode: 4, error: 'rollback failed: exit code 9' })
   t.deepEqual(complete.rollback, { status: 'FAILED', exitCode: 9 })
 })
 
-test('what can not run as a gate is refused before anything starts', async (t) => {
+test('a gate that cannot run is refused before anything starts', async (t) => {
   const { base, run } = await place(t)
   const complete = await run(`touch ${base}/began`, {
     rollback: { script: 'exit', scriptType: 'POWERSHELL', timeout: 5 },
@@ -115,7 +115,7 @@ test('what can not run as a gate is refused before anything starts', async (t) =
   t.is(complete.rollback, undefined)
 })
 
-test('a script with much output leaves some for what follows, and nothing is kept of the request in the end', async (t) => {
+test('a script with much output leaves room for the gates’ output, and the request is removed at the end', async (t) => {
   const { directory, run, written } = await place(t)
   const complete = await run('head -c 100000 /dev/zero | tr "\\0" a', {
     maxOutputBytes: 10_000,
@@ -136,7 +136,7 @@ const cancels = [
 ] as const
 
 for (const [phase, texts, status, verified] of cancels)
-  test(`a cancel while ${phase} runs starts no rollback, and ends none`, async (t) => {
+  test(`a cancel while ${phase} runs neither starts nor ends a rollback`, async (t) => {
     const { base, runner, run } = await place(t)
     const { script = 'true', verify = 'true', rollback = 'true' } = texts as Record<string, string>
     const waiting = `touch ${base}/there; until [ -e ${base}/go ] || [ ! -d ${base} ]; do sleep 0.02; done`
@@ -170,12 +170,12 @@ test('a cancel between two attempts ends at once', async (t) => {
   t.false(existsSync(`${base}/undone`))
 })
 
-test('an older agent can take the journal once nothing with gates is left in it', async (t) => {
+test('an older agent can read the journal once it has no entries of gates', async (t) => {
   const { base, journal, runner, run } = await place(t)
   await run('true', checking('true'))
   runner.release('gated')
   journal.close()
   t.notRegex(readFileSync(join(base, 'journal'), 'utf8'), /"e":"(gated|passed)"/)
-  // The teardown closes it once more.
+  // The teardown closes it again.
   Object.assign(journal, { close: () => undefined })
 })

@@ -17,7 +17,7 @@ for (const [mode, options, on] of modes)
     t.is(server.text('filtered'), lines.join('\n'))
   })
 
-test('output written while the agent is down is kept, and processes that still hold it are reported as survivors', async (t) => {
+test('output written while the agent is down is kept, and processes still writing it are reported as survivors', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -45,7 +45,7 @@ test('output written while the agent is down is kept, and processes that still h
 })
 
 function killed([left]: readonly { pid: number }[]): void {
-  if (left === undefined) throw new Error('the result names no survivor')
+  if (left === undefined) throw new Error('the result lists no survivors')
   process.kill(left.pid, 'SIGKILL')
 }
 
@@ -77,7 +77,7 @@ for (const [how, start] of [
     t.is(server.text('left').length, stdoutBytes ?? -1)
     const spool = join(dataDir, 'executions/left/stdout')
     let last = 0
-    await until('what comes after the end is cut off', () => {
+    await until('output after the end is cut', () => {
       const before = last
       last = statSync(spool).size
       return last < before
@@ -93,7 +93,7 @@ test('unacknowledged output is sent although a leftover process keeps writing', 
   server.execute(agent.agentId, { taskId: 'kept', script, params })
   const spool = join(dataDir, 'executions/kept/stdout')
   let last = 0
-  await until('what comes after the end is cut off', () => {
+  await until('output after the end is cut', () => {
     const before = last
     last = statSync(spool, { throwIfNoEntry: false })?.size ?? 0
     return last < before
@@ -108,7 +108,7 @@ test('unacknowledged output is sent although a leftover process keeps writing', 
 })
 
 asRoot(
-  'output through a process substitution is complete where the agent may not look into other users’ processes',
+  'output through a process substitution is complete where the agent may not inspect other users’ processes',
   async (t) => {
     const server = await FakeServer.start()
     t.teardown(() => server.close())
@@ -126,7 +126,7 @@ asRoot(
   },
 )
 
-test('a process that holds only stderr, beside many other descriptors, is a survivor', async (t) => {
+test('a process that holds only stderr and many other descriptors is a survivor', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const script = 'for fd in {10..19} {100..199}; do eval "exec $fd</dev/null"; done; sleep 600 >/dev/null &'
   server.execute(agent.agentId, { taskId: 'left', script })
@@ -138,11 +138,9 @@ test('a process that holds only stderr, beside many other descriptors, is a surv
   )
 })
 
-asRoot(
-  'a survivor that takes leases on the output of its script cannot stop the agent from cutting it',
-  async (t) => {
-    const { server, agent, dataDir } = await linkedAgent(t, nobody)
-    const script = `exec 2>/dev/null; python3 -c '
+asRoot('a survivor with a lease on its script’s output cannot stop the agent from cutting it', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t, nobody)
+  const script = `exec 2>/dev/null; python3 -c '
 import fcntl, os, time
 os.write(1, b"up\\n")
 while os.getppid():
@@ -151,17 +149,16 @@ while os.getppid():
     os.write(1, b"x" * 65536)
     time.sleep(0.005)
 ' &`
-    server.execute(agent.agentId, { taskId: 'leased', script })
-    const { survivors = [] } = await server.completed('leased')
-    const spool = join(dataDir, 'executions/leased/stdout')
-    let last = 0
-    await until('what comes after the end is cut off', () => {
-      const before = last
-      last = statSync(spool, { throwIfNoEntry: false })?.size ?? 0
-      return last < before
-    })
-    killed(survivors)
-    server.execute(agent.agentId, { taskId: 'next', script: 'echo ran' })
-    t.is((await server.completed('next')).exitCode, 0)
-  },
-)
+  server.execute(agent.agentId, { taskId: 'leased', script })
+  const { survivors = [] } = await server.completed('leased')
+  const spool = join(dataDir, 'executions/leased/stdout')
+  let last = 0
+  await until('output after the end is cut', () => {
+    const before = last
+    last = statSync(spool, { throwIfNoEntry: false })?.size ?? 0
+    return last < before
+  })
+  killed(survivors)
+  server.execute(agent.agentId, { taskId: 'next', script: 'echo ran' })
+  t.is((await server.completed('next')).exitCode, 0)
+})

@@ -9,7 +9,7 @@ import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/age
 
 const mark = { run: 'run-1', sequence: 7 }
 
-test('A01 P50 an agent says that it has an execution before its first output, and how far its journal goes', async (t) => {
+test('A01 P50 an agent confirms an execution before its first output, with its journal’s sequence', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const before = server.hellos[0]?.journal?.sequence ?? -1
   t.true(before >= 0)
@@ -22,14 +22,14 @@ test('A01 P50 an agent says that it has an execution before its first output, an
   t.is(about.filter(({ type }) => type === 'SCRIPT_RECEIVED').length, 1)
 })
 
-test('A01 P50 an agent says nothing new to a server that gives no mark', async (t) => {
+test('A01 P50 an agent sends no SCRIPT_RECEIVED to a server that gives no mark', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'one', script: 'echo out' })
   await server.completed('one')
   t.false(server.messages.some(({ type }) => type === 'SCRIPT_RECEIVED'))
 })
 
-test('A01 P50 what waits for its turn in the agent is received, too', async (t) => {
+test('A01 P50 an agent also confirms an execution that is queued', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { maxExecutions: 1 })
   const script = `until [ -e ${dataDir}/go ]; do sleep 0.05; done`
   server.execute(agent.agentId, { taskId: 'one', script, mark })
@@ -44,7 +44,7 @@ test('A01 P50 what waits for its turn in the agent is received, too', async (t) 
   await server.completed('two')
 })
 
-test('A01 P48 P49 each process of an agent has an id of its own, and each of its links has that; its journal never goes back', async (t) => {
+test('A01 P48 P49 each agent process sends one id of its own on all its links; its journal’s sequence never decreases', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const { server, agent } = await linkedAgent(t, { dataDir })
   server.execute(agent.agentId, { taskId: 'one', mark })
@@ -67,10 +67,10 @@ test('A01 P48 P49 each process of an agent has an id of its own, and each of its
     server.hellos.map(({ mark: said }) => said),
     [undefined, mark, mark],
   )
-  await server.until(() => server.heartbeats.at(-1)?.mark?.run === mark.run, 'a heartbeat says it, too')
+  await server.until(() => server.heartbeats.at(-1)?.mark?.run === mark.run, 'a heartbeat has the mark')
 })
 
-test('A02 P49 an agent that moves to another server says nothing there of the former one’s mark, and takes that server’s', async (t) => {
+test('A02 P49 an agent that moves to another server drops the previous server’s mark and takes the new one’s', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const { server, agent } = await linkedAgent(t, { dataDir })
   server.execute(agent.agentId, { taskId: 'one', mark })
@@ -93,7 +93,7 @@ test('A02 P49 an agent that moves to another server says nothing there of the fo
   t.deepEqual(server.hellos[2]?.mark, its)
 })
 
-test('A02 P49 a mark that a journal holds without its server’s key is no mark', async (t) => {
+test('A02 P49 a journal returns a mark only for the server key it was noted with', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const line = { e: 'received', taskId: 'a', runMark: mark }
   writeFileSync(path, `{"e":"store","storeId":"s","format":1}\n${JSON.stringify(line)}\n`)
@@ -103,12 +103,12 @@ test('A02 P49 a mark that a journal holds without its server’s key is no mark'
   t.deepEqual(journal.markFrom('k1'), mark)
   const withMac = { ...mark, mac: 'A'.repeat(43) }
   journal.noteMark(withMac, 'k1')
-  t.deepEqual(journal.markFrom('k1'), withMac, 'the same one with its MAC takes its place')
+  t.deepEqual(journal.markFrom('k1'), withMac, 'the same mark with its MAC replaces it')
   t.is(journal.markFrom('k2'), null)
   journal.close()
 })
 
-test('A01 P48 P50 the number of a journal’s last line survives restarts and compaction, and goes back with its file', async (t) => {
+test('A01 P48 P50 the journal’s sequence survives restarts and compaction, and decreases if an older file is restored', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const open = () => new Journal(path, () => 0)
   const journal = open()
@@ -130,7 +130,7 @@ test('A01 P48 P50 the number of a journal’s last line survives restarts and co
   const back = open()
   t.is(back.sequence, 4)
   back.close()
-  // As 0.1.0 wrote it.
+  // Written by 0.1.0.
   writeFileSync(path, '{"e":"store","storeId":"s","format":1}\n')
   appendFileSync(path, '{"e":"received","taskId":"a"}\n{"e":"ending","taskId":"a","reason":"TIMEOUT"}\n')
   const old = open()
@@ -145,14 +145,14 @@ for (const [kind, kept] of [
   ['COPY', { script: '', copy: { path: '/x' } }],
   ['FETCH', { script: '', fetch: { path: '/x' } }],
 ] as const)
-  test(`an order that an older agent kept without its kind is a ${kind} by its fields`, async (t) => {
+  test(`an order that an older agent kept without its kind is recognized as ${kind} by its fields`, async (t) => {
     const directory = await temporaryDirectory(t)
     const order = { taskId: 'one', params: {}, scriptType: 'BASH', ...kept }
     writeFileSync(join(directory, 'request.json'), JSON.stringify(order))
     t.like(await loadOrder(directory), { ...order, kind })
   })
 
-test('an order for files is kept with the fields of a script, without which an older agent cannot start it', async (t) => {
+test('a file order is kept with the fields of a script, so that an older agent can start it', async (t) => {
   const directory = await temporaryDirectory(t)
   const order = {
     kind: 'FETCH',

@@ -15,12 +15,12 @@ async function start(t: ExecutionContext) {
   return { server, dataDir, agentId, options: { agentId } }
 }
 
-/** Counts its starts in a file, so that a second one would show. */
+/** Counts its starts in a file, to detect a second one. */
 const counted = (dataDir: string, rest: string) => `echo started >> ${dataDir}/starts; ${rest}`
 const starts = (dataDir: string) => readFileSync(`${dataDir}/starts`, 'utf8')
 const untilGo = (dataDir: string) => `until [ -e ${dataDir}/go ] || [ ! -d ${dataDir} ]; do sleep 0.05; done`
 
-test('F08 agent killed in mid-script, back before its end: true result, whole output, one start', async (t) => {
+test('F08 an agent killed in mid-script and back before its end gives the true result, all output, one start', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
@@ -44,7 +44,7 @@ test('F08 agent killed in mid-script, back before its end: true result, whole ou
   t.is(server.registrations, 1)
 })
 
-test('F08 agent killed in mid-script, back after its end: true result and whole output', async (t) => {
+test('F08 an agent killed in mid-script and back after its end gives the true result and all output', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
@@ -66,7 +66,7 @@ test('F08 agent killed in mid-script, back after its end: true result and whole 
 })
 
 for (const fault of ['agent.launch.before', 'agent.spawned.before', 'agent.spawned.after'] as const)
-  test(`F08 an agent that is killed at ${fault} has begun nothing: sent again, it has its one start`, async (t) => {
+  test(`F08 an agent that is killed at ${fault} has started nothing: the script starts once when it is sent again`, async (t) => {
     const { server, dataDir, agentId, options } = await start(t)
     const first = await agentProcess(t, server, dataDir, options, fault)
     await server.linked()
@@ -99,7 +99,7 @@ test('F08 a script that was killed together with its agent is LOST', async (t) =
   t.is(server.text('gone'), 'up\n')
 })
 
-test('F09 host rebooted in mid-script: LOST, and the result says so', async (t) => {
+test('F09 a script interrupted by a reboot of the host is LOST, and the error says why', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
@@ -124,7 +124,7 @@ for (const [how, code, end, expected] of [
   ['was ended by the shutdown', 143, 'kill -TERM $$', { status: 'LOST', exitCode: 255 }],
   ['had ended before the shutdown', 7, 'exit 7', { status: 'FAILED', exitCode: 7, error: null }],
 ] as const)
-  test(`host rebooted after its agent had stopped, script ${how}: ${expected.status}`, async (t) => {
+  test(`a script that ${how} of a host with a stopped agent is ${expected.status}`, async (t) => {
     const { server, dataDir, agentId, options } = await start(t)
     const first = await agentProcess(t, server, dataDir, options)
     await server.linked()
@@ -143,7 +143,7 @@ for (const [how, code, end, expected] of [
     t.is(starts(dataDir), 'started\n')
   })
 
-test('what waited its turn when the agent was killed runs after it', async (t) => {
+test('a script queued when the agent was killed runs after the restart', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, { ...options, maxExecutions: 1 })
   await server.linked()
@@ -181,7 +181,7 @@ test('F18 SIGTERM leaves the script to the next agent', async (t) => {
   t.is((await server.completed('left')).status, 'SUCCESS')
 })
 
-test('F18 SIGTERM with drain waits for what runs, and its result is delivered', async (t) => {
+test('F18 SIGTERM with drain waits for running scripts, and their results are delivered', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, { ...options, drain: true })
   await server.linked()
@@ -189,7 +189,7 @@ test('F18 SIGTERM with drain waits for what runs, and its result is delivered', 
   await server.until(() => server.text('drained') === 'up\n', 'it runs')
   const ended = kill(first, 'SIGTERM')
   server.send('NO_SUCH_TYPE', {})
-  await server.until(() => server.errors.length > 0, 'it answers all the same')
+  await server.until(() => server.errors.length > 0, 'it still answers')
   t.is(first.exitCode, null)
   writeFileSync(`${dataDir}/go`, '')
   await ended
@@ -198,7 +198,7 @@ test('F18 SIGTERM with drain waits for what runs, and its result is delivered', 
   t.is(server.text('drained'), 'up\nend\n')
 })
 
-test('F18 what comes to a draining agent waits: a cancel ends it at once, the next agent runs the rest once', async (t) => {
+test('F18 orders to a draining agent are queued: a cancel ends one at once, the next agent runs the others once', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await startAgent({ ...agentOptions(server, dataDir), ...options, drain: true })
   t.teardown(() => first.stop())
@@ -223,7 +223,7 @@ test('F18 what comes to a draining agent waits: a cancel ends it at once, the ne
   t.is(starts(dataDir), 'started\n')
 })
 
-test('F06 a second agent on one data directory is told who holds it', async (t) => {
+test('F06 a second agent on one data directory fails, naming the pid of the first', async (t) => {
   const { server, dataDir, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await t.throwsAsync(startAgent({ ...agentOptions(server, dataDir), ...options }), {
@@ -231,7 +231,7 @@ test('F06 a second agent on one data directory is told who holds it', async (t) 
   })
 })
 
-test('two agents on one machine have parts of one task: the timeout of one leaves the other alone', async (t) => {
+test('a timeout on one agent does not affect another agent of the same machine and task', async (t) => {
   const one = await start(t)
   const other = await start(t)
   await agentProcess(t, one.server, one.dataDir, one.options)
@@ -244,7 +244,7 @@ test('two agents on one machine have parts of one task: the timeout of one leave
   await other.server.until(() => other.server.text('shared') === 'up\n', 'the other runs')
   one.server.execute(one.agentId, { taskId: 'shared', script: 'echo up; sleep 600', timeout: 1 })
   t.is((await one.server.completed('shared')).status, 'TIMEOUT')
-  // Nor does an agent that comes back take the other's script for its own.
+  // A restarted agent must not take the other's script for its own.
   await kill(killed, 'SIGKILL')
   writeFileSync(`${other.dataDir}/go`, '')
   await agentProcess(t, other.server, other.dataDir, other.options)

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { request, runnerOn } from '../../helpers/agents/runner.ts'
 import { until } from '../../helpers/until.ts'
 
-/** A journal whose syncs end when the test says so. */
+/** A journal whose syncs end when the test settles them. */
 class HeldJournal extends Journal {
   readonly held: { resolve: () => void; reject: (error: Error) => void }[] = []
   #isHeld = true
@@ -23,7 +23,7 @@ class HeldJournal extends Journal {
   }
 }
 
-/** A journal on a disk that is full whenever one of these lines comes. */
+/** A journal on a disk that is full for entries of these kinds. */
 class FullJournal extends Journal {
   readonly refused: readonly Entry['e'][]
 
@@ -38,7 +38,7 @@ class FullJournal extends Journal {
   }
 }
 
-/** So deep that `request.json` fits into the longest path (4095 bytes) and the temporary name beside it does not. */
+/** A path so deep that `request.json` fits into the longest path (4095 bytes) and its temporary name does not. */
 function deep(base: string, taskId: string): string {
   const length = 4095 - `/${taskId}/request.json`.length - 4
   let path = base
@@ -47,10 +47,10 @@ function deep(base: string, taskId: string): string {
 }
 
 for (const [title, place] of [
-  ['is written', (base: string) => join(base, 'executions')],
+  ['is being written', (base: string) => join(base, 'executions')],
   ['fails', (base: string) => deep(base, 'second')],
 ] as const)
-  test(`an execution whose turn comes while its copy ${title} runs, and leaves no copy`, async (t) => {
+  test(`an execution that starts while its copy ${title} runs, and leaves no copy`, async (t) => {
     const base = await temporaryDirectory(t)
     const journal = new HeldJournal(join(base, 'journal'), Date.now)
     const directory = place(base)
@@ -70,7 +70,7 @@ for (const [title, place] of [
     t.is(complete.error, null)
   })
 
-test('a cancel while the copy of an execution with gates is written ends it at once, though another one runs', async (t) => {
+test('a cancel while the copy of a gated execution is written ends it at once, even if another one runs', async (t) => {
   const base = await temporaryDirectory(t)
   const journal = new HeldJournal(join(base, 'journal'), Date.now)
   const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
@@ -87,7 +87,7 @@ test('a cancel while the copy of an execution with gates is written ends it at o
   t.false(existsSync(join(base, 'began')))
 })
 
-test('a script whose process the disk keeps out of the journal does not begin', async (t) => {
+test('a script does not begin if a full disk keeps its process out of the journal', async (t) => {
   const base = await temporaryDirectory(t)
   const journal = new FullJournal(join(base, 'journal'), ['spawned'])
   const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
@@ -96,7 +96,7 @@ test('a script whose process the disk keeps out of the journal does not begin', 
   t.is(complete.status, 'FAILED')
   t.regex(complete.error ?? '', /could not be started: ENOSPC/)
   const exit = join(base, 'executions', 'once', 'exit')
-  await until('it says so', () => readFileSync(exit, 'latin1').startsWith('never'))
+  await until('the refusal is written', () => readFileSync(exit, 'latin1').startsWith('never'))
   t.false(existsSync(`${base}/starts`))
 })
 
@@ -107,7 +107,7 @@ const refusals: [Entry['e'][], string, number][] = [
   [['ended', 'acknowledged'], 'LOST', 255],
 ]
 for (const [refused, status, exitCode] of refusals)
-  test(`what has run never starts again, though the disk refused [${refused.join(', ')}]: ${status}`, async (t) => {
+  test(`a completed script never starts again, even if the disk refuses [${refused.join(', ')}]: ${status}`, async (t) => {
     const base = await temporaryDirectory(t)
     const journal = new FullJournal(join(base, 'journal'), refused)
     const { runner, answers, ended } = runnerOn(t, join(base, 'executions'), journal)

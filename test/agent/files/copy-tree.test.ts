@@ -7,7 +7,7 @@ import { type TarEntry, tarOf } from '../../helpers/tar.ts'
 
 const kind = 'TREE'
 
-test('a tree is written as it is in its tar, and is not touched where it is so already', async (t) => {
+test('a tree is written as in its tar, and left untouched where it already matches', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   const file = fileRoutes.put('f1', await tarOf(site))
@@ -29,13 +29,13 @@ test('a tree is written as it is in its tar, and is not touched where it is so a
   t.like(await copy({ file, path, kind }), { ...done, changed: false, said: '' })
   t.like(statSync(at('index.html')), { ino, mtimeMs })
   chmodSync(at('index.html'), 0o600)
-  t.like(await copy({ file, path, kind }), { changed: false }, 'what is there keeps its mode')
+  t.like(await copy({ file, path, kind }), { changed: false }, 'an existing file keeps its mode')
   t.like(await copy({ file, path, kind, mode: '0644' }), { changed: true })
   t.is(modeOf(at('index.html')), '644')
   t.is(modeOf(at('css')), '750')
 })
 
-test('only what differs in a tree is replaced, each file whole, and kept where that is asked for', async (t) => {
+test('a copy replaces only files of a tree that differ, each one whole, and keeps backups on request', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   await copy({ file: fileRoutes.put('f1', await tarOf(site)), path, kind })
@@ -67,7 +67,7 @@ test('only what differs in a tree is replaced, each file whole, and kept where t
   t.is(statSync(join(path, 'css/main.css')).ino, kept)
 })
 
-test('a tree with .. in a name is refused before any of it is written', async (t) => {
+test('a tree with .. in a name is refused before anything is written', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = [
     { name: 'good', content: 'good' },
@@ -80,7 +80,7 @@ test('a tree with .. in a name is refused before any of it is written', async (t
   holds(t, directory)
 })
 
-test('a tree of more than 1,000 directories in each other is refused before any of it is written', async (t) => {
+test('a tree of more than 1,000 nested directories is refused before anything is written', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = [
     { name: 'good', content: 'good' },
@@ -93,7 +93,7 @@ test('a tree of more than 1,000 directories in each other is refused before any 
   holds(t, directory)
 })
 
-test('A19 a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
+test('A19 a directory keeps its sticky bit and setgid, and setgid inherited from its parent', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries: TarEntry[] = [
     { name: './', type: 'directory', mode: 0o755 },
@@ -115,7 +115,7 @@ test('A19 a directory keeps its sticky bit and setgid, and the setgid that its p
   t.is(modeOf(join(two, 'implied/file')), '664')
 })
 
-test('a file arrives without setuid and setgid, which the result says, unless its mode is asked for', async (t) => {
+test('a file arrives without setuid and setgid, with a note in the result, unless a mode is requested', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   const bytes = await tarOf(['a', 'b'].map((name) => ({ name, content: name, mode: 0o6755 })))

@@ -19,7 +19,7 @@ import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user, and mount.
 
-test('a file is written whole, with the mode of its source, and is not touched where it is as wanted', async (t) => {
+test('a file is written whole, with the mode of its source, and left untouched if it already matches', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const file = fileRoutes.put('f1', 'one\n')
   t.like(await copy({ file, path, sourceMode: '4751' }), {
@@ -38,7 +38,7 @@ test('a file is written whole, with the mode of its source, and is not touched w
   holds(t, directory, 'file')
 })
 
-test('a file that is replaced keeps its mode, unless another is asked for, and is kept where that is asked for', async (t) => {
+test('a replaced file keeps its mode unless another is requested, and is backed up on request', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chmodSync(path, 0o640)
@@ -57,14 +57,14 @@ test('a file that is replaced keeps its mode, unless another is asked for, and i
   const { ino } = statSync(path)
   t.like(await copy({ file: fileRoutes.put('f2', 'newer'), path, mode: '0600' }), { ...done, changed: true })
   t.is(modeOf(path), '600')
-  t.is(statSync(path).ino, ino, 'the content was right, and stays where it is')
+  t.is(statSync(path).ino, ino, 'matching content is not rewritten')
   const long = `${'ä'.repeat(126)}.x`
   writeFileSync(join(directory, long), 'old')
   t.like(await copy({ file: fileRoutes.put('f3', 'x'), path: join(directory, long), backup: true }), done)
   t.true(readdirSync(directory).includes(`${'ä'.repeat(122)}.rsm-copy-4`))
 })
 
-test('check writes nothing: it says whether something would change, and how', async (t) => {
+test('a check writes nothing and reports whether something would change, and how', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const file = fileRoutes.put('f1', 'a\nB\nc\n')
   t.like(await copy({ file, path, check: 'CHANGED' }), {
@@ -82,7 +82,7 @@ test('check writes nothing: it says whether something would change, and how', as
     changed: true,
     said: `${path} would be replaced\nmode of ${path}: 0600 to 0644\n`,
   })
-  t.is(fileRoutes.requests.length, requests, 'what is not shown is not fetched')
+  t.is(fileRoutes.requests.length, requests, 'content that is not shown is not fetched')
   const { said, changed } = await copy({ file, path, check: 'DIFF' })
   t.true(changed)
   t.is(said, `--- ${path}\n+++ ${path}\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n`)
@@ -100,7 +100,7 @@ test('check writes nothing: it says whether something would change, and how', as
   holds(t, directory, 'file')
 })
 
-test('what is in the way, or not there, is told in the system’s words, and leaves nothing behind', async (t) => {
+test('a copy to an unusable path fails with the system’s error, and leaves nothing behind', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const file = fileRoutes.put('f1', 'text')
   mkdirSync(join(directory, 'dir'))
@@ -132,7 +132,7 @@ test('what is in the way, or not there, is told in the system’s words, and lea
   t.is(fileRoutes.requests.length, 0)
 })
 
-test('what is not as it was signed, or not there, changes nothing', async (t) => {
+test('content that differs from the signed order, or is missing, changes nothing', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   const file = fileRoutes.put('f1', 'text')
@@ -148,7 +148,7 @@ test('what is not as it was signed, or not there, changes nothing', async (t) =>
   holds(t, directory, 'file')
 })
 
-test('a symlink in the place of the file is replaced, not followed; a second name keeps what it leads to', async (t) => {
+test('a symlink at the path is replaced, not followed; a second hard link keeps the old file', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const other = join(directory, 'other')
   writeFileSync(other, 'secret', { mode: 0o600 })
@@ -167,7 +167,7 @@ test('a symlink in the place of the file is replaced, not followed; a second nam
   t.is(readFileSync(other, 'utf8'), 'secret')
 })
 
-asRoot('as another user all is done by that user’s rights, and what is made is that user’s', async (t) => {
+asRoot('a copy as another user has only that user’s rights, and creates files of that user', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t, {
     runAs: 'nobody',
     allowRunAs: ['daemon'],
@@ -180,7 +180,7 @@ asRoot('as another user all is done by that user’s rights, and what is made is
   t.like(await copy({ file, path }), { ...done, changed: true })
   const nobody = Number(spawnSync('id', ['-u', 'nobody']).stdout.toString())
   t.is(statSync(path).uid, nobody)
-  // The sticky bit: another user’s file is not replaced.
+  // Sticky bit: another user’s file is not replaced.
   const other = await copy({ file: fileRoutes.put('f2', 'other'), path }, 'daemon')
   t.like(other, { status: 'FAILED' })
   t.regex(other.error ?? '', /^replace .* as daemon: it belongs to another user, .*the sticky bit \(EPERM\)$/)
@@ -191,7 +191,7 @@ asRoot('as another user all is done by that user’s rights, and what is made is
   t.notRegex(`${shadow.said}${shadow.error}`, /root:/)
 })
 
-asRoot('owner and group are those that are asked for, else of the file replaced', async (t) => {
+asRoot('owner and group are the requested ones, or those of the replaced file', async (t) => {
   const { fileRoutes, copy, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chownSync(path, 1234, 2345)
@@ -208,7 +208,7 @@ asRoot('owner and group are those that are asked for, else of the file replaced'
   t.is(modeOf(path), '4750')
 })
 
-asRoot('a full disk and a file system that is only read are told, and nothing stays behind', async (t) => {
+asRoot('a full disk and a read-only file system are reported, and nothing stays behind', async (t) => {
   const { fileRoutes, copy } = await copyingAgent(t)
   const disk = mountSmallDisk(256 * 1024)
   if (disk === null) return t.pass('nothing may be mounted here')

@@ -10,7 +10,7 @@ const asRoot = isRoot ? test : test.skip // Only root may become another user, a
 
 const run = (program: string, ...argv: string[]) => spawnSync(program, argv, { encoding: 'utf8' })
 
-/** A file with an ACL, an extended attribute and, of root, a capability; false where this machine has none. */
+/** Gives a file an ACL, an extended attribute and, as root, a capability; false if this machine lacks one of them. */
 function dress(path: string, capability = isRoot): boolean {
   return [
     run('setfacl', '-m', 'u:daemon:r', path),
@@ -19,10 +19,10 @@ function dress(path: string, capability = isRoot): boolean {
   ].every(({ status }) => status === 0)
 }
 
-/** What a file has beside content, owner and mode. */
+/** ACL, extended attributes and capabilities of a file. */
 const dressOf = (path: string) => run('getfattr', '-d', '-m', '-', '--absolute-names', path).stdout
 
-test('a file that is replaced keeps its ACL, extended attributes and capabilities', async (t) => {
+test('a replaced file keeps its ACL, extended attributes and capabilities', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chmodSync(path, 0o640)
@@ -43,7 +43,7 @@ test('a file that is replaced keeps its ACL, extended attributes and capabilitie
   return undefined
 })
 
-test('a file without an ACL gets none of those that its directory hands on', async (t) => {
+test('a replaced file without an ACL does not get the default ACL of its directory', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   if (run('setfacl', '-d', '-m', 'u:daemon:rw', directory).status !== 0)
@@ -53,7 +53,7 @@ test('a file without an ACL gets none of those that its directory hands on', asy
   return undefined
 })
 
-test('the files of a tree keep what they have, too', async (t) => {
+test('the replaced files of a tree keep their ACLs, extended attributes and capabilities', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   const tree = (text: string) =>
@@ -68,7 +68,7 @@ test('the files of a tree keep what they have, too', async (t) => {
   return undefined
 })
 
-asRoot('what a user may not keep is told beside what was kept', async (t) => {
+asRoot('the result names attributes that a user may not keep, and the others are kept', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
   t.like(await copy({ file: fileRoutes.put('f1', 'old'), path }, 'nobody'), done)
@@ -84,7 +84,7 @@ asRoot('what a user may not keep is told beside what was kept', async (t) => {
   return undefined
 })
 
-asRoot('a tree tells of what its user may not read of a file that it replaces', async (t) => {
+asRoot('the result of a tree names attributes that its user may not read from a replaced file', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
   const path = join(directory, 'site')

@@ -6,7 +6,7 @@ import { until } from '../../helpers/until.ts'
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 
-test('P54 HELLO says that files are taken; a copy waits its turn, and a cancel ends its wait', async (t) => {
+test('P54 HELLO has the capability for files; a copy waits its turn, and a cancel ends its wait', async (t) => {
   const { server, agent, fileRoutes, copy, path, directory } = await copyingAgent(t, { maxExecutions: 1 })
   t.true(server.hellos[0]?.capabilities.files)
   server.execute(agent.agentId, {
@@ -29,7 +29,7 @@ test('P54 HELLO says that files are taken; a copy waits its turn, and a cancel e
   t.like(await copy({ file, path }), { ...done, changed: false })
 })
 
-test('P19 an order for files that is not signed, or altered, writes and reads nothing', async (t) => {
+test('P19 an unsigned or altered file order writes and reads nothing', async (t) => {
   const { server, agent, fileRoutes, directory, path } = await copyingAgent(t)
   const copy = { file: fileRoutes.put('f1', 'text'), path, kind: 'FILE' as const }
   const sent: Record<string, unknown>[] = []
@@ -57,15 +57,18 @@ test('P19 an order for files that is not signed, or altered, writes and reads no
       t.regex(error ?? '', /^signature (does not verify|missing)/)
     }
   }
-  // As it was signed it is taken.
+  // The agent accepts the order as it was signed.
   server.send('COPY_FILE', copied)
   await until('it is written', () => existsSync(path))
   t.is(fileRoutes.requests.length, 1)
-  await server.until(() => server.of('a').completes.some(({ status }) => status === 'SUCCESS'), 'it is told')
+  await server.until(
+    () => server.of('a').completes.some(({ status }) => status === 'SUCCESS'),
+    'success is reported',
+  )
   holds(t, directory, 'file')
 })
 
-asRoot('whom an agent runs nothing as, it copies nothing as', async (t) => {
+asRoot('an agent copies and fetches nothing as a user it may not run scripts as', async (t) => {
   const { fileRoutes, copy, fetch, directory, path } = await copyingAgent(t, { allowRunAs: ['no-such-user'] })
   const file = fileRoutes.put('f1', 'text')
   for (const end of [await copy({ file, path }, 'nobody'), await fetch({ path }, 'nobody')]) {
@@ -80,7 +83,7 @@ asRoot('whom an agent runs nothing as, it copies nothing as', async (t) => {
 })
 
 asRoot(
-  '--sandbox user copies as no one that it runs nothing as, --sandbox strict copies nothing',
+  '--sandbox user copies only as users it may run scripts as, --sandbox strict copies nothing',
   async (t) => {
     const user = await copyingAgent(t, { sandbox: 'user', runAs: 'nobody', allowRunAs: ['root'] })
     const refused = await user.copy({ file: user.fileRoutes.put('f1', 'text'), path: user.path }, 'root')

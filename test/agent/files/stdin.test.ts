@@ -12,7 +12,7 @@ const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const bytes = Buffer.alloc(3_000_000, 'files of rsm ')
 
-test('a script reads what its order names, once and by name, and nothing where it names nothing', async (t) => {
+test('a script reads the stdin of its order, also by name, and none without one', async (t) => {
   const { server, agent, fileRoutes, dataDir } = await copyingAgent(t)
   const stdin = fileRoutes.put('f1', bytes)
   server.execute(agent.agentId, { taskId: 'reads', script: 'sha256sum; sha256sum /dev/stdin; env', stdin })
@@ -22,7 +22,7 @@ test('a script reads what its order names, once and by name, and nothing where i
   const [piped, named] = server.text('reads').split('\n')
   t.is(piped, `${sha256(bytes)}  -`)
   t.is(named, `${sha256(bytes)}  /dev/stdin`)
-  t.false(existsSync(join(dataDir, 'executions/reads/stdin')), 'it goes with the end of the script')
+  t.false(existsSync(join(dataDir, 'executions/reads/stdin')), 'it is removed at the end of the script')
   server.execute(agent.agentId, {
     taskId: 'python',
     scriptType: 'PYTHON',
@@ -42,13 +42,13 @@ test('a script reads what its order names, once and by name, and nothing where i
     verify,
   })
   t.is((await server.completed('gated')).status, 'SUCCESS')
-  t.deepEqual(server.text('gated').trim().split(/\s+/), ['4', '0'], 'what verifies it reads nothing')
+  t.deepEqual(server.text('gated').trim().split(/\s+/), ['4', '0'], 'a verification reads nothing')
   server.execute(agent.agentId, { taskId: 'none', script: 'wc -c' })
   await server.completed('none')
   t.is(server.text('none').trim(), '0')
 })
 
-asRoot('another user’s script reads it too, also by name, in any sandbox', async (t) => {
+asRoot('another user’s script reads its stdin, also by name, in any sandbox', async (t) => {
   for (const sandbox of ['none', 'user', 'strict'] as const) {
     const { server, agent, fileRoutes } = await copyingAgent(t, { runAs: 'nobody', sandbox }).catch(
       (error: Error) => {
@@ -64,7 +64,7 @@ asRoot('another user’s script reads it too, also by name, in any sandbox', asy
   }
 })
 
-test('a script whose stdin can’t be brought does not begin, and says why', async (t) => {
+test('a script whose stdin cannot be fetched does not begin, and its error says why', async (t) => {
   const { server, agent, fileRoutes } = await copyingAgent(t)
   const stdin = fileRoutes.put('f1', 'text')
   fileRoutes.files.set('f1', Buffer.from('TEXT'))
@@ -75,7 +75,7 @@ test('a script whose stdin can’t be brought does not begin, and says why', asy
   t.is(server.text('wrong'), '')
   server.execute(agent.agentId, { taskId: 'none', script: 'echo begun', stdin: { ...stdin, fileId: 'no' } })
   t.regex((await server.completed('none')).error ?? '', /answered 404/)
-  // What the params say of the environment is not for a process of the agent.
+  // Params that are environment variables do not reach processes of the agent.
   const params = { http_proxy: 'http://127.0.0.1:1', SSL_CERT_FILE: '/nowhere' }
   server.execute(agent.agentId, {
     taskId: 'params',
@@ -87,7 +87,7 @@ test('a script whose stdin can’t be brought does not begin, and says why', asy
   t.is(server.text('params'), 'text')
 })
 
-test('an agent that is killed while stdin comes: the script begins once, with all of it', async (t) => {
+test('a script begins once, with all of its stdin, although its agent is killed during the fetch', async (t) => {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   const dataDir = await temporaryDirectory(t)
@@ -107,7 +107,7 @@ test('an agent that is killed while stdin comes: the script begins once, with al
     script: `echo started >> ${dataDir}/starts; sha256sum; cat ${dataDir}/starts`,
     stdin: fileRoutes.put('f1', bytes),
   })
-  await until('it is asked for', () => fileRoutes.requests.length === 1)
+  await until('it is requested', () => fileRoutes.requests.length === 1)
   await kill(agent, 'SIGKILL')
   t.false(existsSync(join(dataDir, 'starts')))
   await agentProcess(t, server, dataDir, { agentId: 'reading' })
@@ -117,7 +117,7 @@ test('an agent that is killed while stdin comes: the script begins once, with al
   t.is(server.text('reads'), `${sha256(bytes)}  -\nstarted\n`)
 })
 
-test('a cancel while stdin comes: the script does not begin', async (t) => {
+test('a script cancelled while its stdin is fetched does not begin', async (t) => {
   const { server, agent, fileRoutes, directory } = await copyingAgent(t)
   fileRoutes.fault = (_, response) => {
     response.writeHead(200).write('t')
@@ -125,7 +125,7 @@ test('a cancel while stdin comes: the script does not begin', async (t) => {
   }
   const script = `touch ${directory}/begun`
   server.execute(agent.agentId, { taskId: 'reads', script, stdin: fileRoutes.put('f1', 'text') })
-  await until('it is asked for', () => fileRoutes.requests.length === 1)
+  await until('it is requested', () => fileRoutes.requests.length === 1)
   server.send('CANCEL_SCRIPT', { taskId: 'reads' })
   t.is((await server.completed('reads')).status, 'CANCELLED')
   t.deepEqual(readdirSync(directory), [])

@@ -22,7 +22,7 @@ const run = (program: string, ...argv: string[]) => spawnSync(program, argv).sta
 
 type Copy = Awaited<ReturnType<typeof copyingAgent>>['copy']
 
-/** A copy and its check fail with the same sentence. */
+/** Asserts that a copy and its check fail with the same error. */
 async function bothSay(
   t: ExecutionContext,
   copy: Copy,
@@ -39,25 +39,22 @@ async function bothSay(
   t.is(ends[0]?.error, ends[1]?.error)
 }
 
-asRoot(
-  'a directory that a user may not write in is named, with the user, before a copy and by it',
-  async (t) => {
-    const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
-    const file = fileRoutes.put('f1', 'new')
-    const kind = 'TREE'
-    const tree = fileRoutes.put('f2', await tarOf([{ name: 'new/deep/file', content: 'x' }]))
-    chmodSync(directory, 0o755)
-    const refused = new RegExp(`^write in ${directory} as nobody: permission denied \\(EACCES\\)`)
-    await bothSay(t, copy, { file, path }, new RegExp(`${refused.source}$`), 'nobody')
-    await bothSay(t, copy, { file: tree, path: directory, kind }, refused, 'nobody')
-    await bothSay(t, copy, { file: tree, path: join(directory, 'root'), kind }, refused, 'nobody')
-    const link = fileRoutes.put('f3', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
-    await bothSay(t, copy, { file: link, path: directory, kind }, refused, 'nobody')
-    holds(t, directory)
-  },
-)
+asRoot('a check and a copy name the directory that a user may not write in, and the user', async (t) => {
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  const file = fileRoutes.put('f1', 'new')
+  const kind = 'TREE'
+  const tree = fileRoutes.put('f2', await tarOf([{ name: 'new/deep/file', content: 'x' }]))
+  chmodSync(directory, 0o755)
+  const refused = new RegExp(`^write in ${directory} as nobody: permission denied \\(EACCES\\)`)
+  await bothSay(t, copy, { file, path }, new RegExp(`${refused.source}$`), 'nobody')
+  await bothSay(t, copy, { file: tree, path: directory, kind }, refused, 'nobody')
+  await bothSay(t, copy, { file: tree, path: join(directory, 'root'), kind }, refused, 'nobody')
+  const link = fileRoutes.put('f3', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
+  await bothSay(t, copy, { file: link, path: directory, kind }, refused, 'nobody')
+  holds(t, directory)
+})
 
-asRoot('an owner that a user may not give is named before a copy of a tree and by it', async (t) => {
+asRoot('a check and a copy of a tree name an owner that the user may not set', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
   const path = join(directory, 'site')
@@ -73,7 +70,7 @@ asRoot('an owner that a user may not give is named before a copy of a tree and b
   holds(t, path)
 })
 
-asRoot('a file that a user may not replace, or own, is named before a copy and by it', async (t) => {
+asRoot('a check and a copy name a file that the user may not replace or chown', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   const file = fileRoutes.put('f1', 'new')
   const same = { file: fileRoutes.put('f2', 'old'), path, mode: '0600' }
@@ -98,7 +95,7 @@ asRoot('a file that a user may not replace, or own, is named before a copy and b
   holds(t, directory, 'file')
 })
 
-test('a file does not take the place of a symlink to a directory, and is told the way into that', async (t) => {
+test('a file does not replace a symlink to a directory, and the error shows how to write into it', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const releases = join(directory, 'releases')
   const current = join(directory, 'current')
@@ -115,29 +112,26 @@ test('a file does not take the place of a symlink to a directory, and is told th
   t.true(lstatSync(current).isSymbolicLink())
   t.like(await copy({ file: next, path: directory, kind: 'TREE' }), { ...done, changed: true })
   t.is(readlinkSync(current), 'next')
-  t.like(await copy({ file, path: current }), { ...done, changed: true }, 'it leads to nothing')
+  t.like(await copy({ file, path: current }), { ...done, changed: true }, 'a dangling link is replaced')
 })
 
-asRoot(
-  'a file that is a mount point is named before a copy and by it, with the way to write into it',
-  async (t) => {
-    const { fileRoutes, copy, directory } = await copyingAgent(t)
-    const path = join(directory, 'a b\\c')
-    writeFileSync(path, 'old')
-    if (!run('mount', '--bind', path, path)) return t.pass('nothing may be mounted here')
-    t.teardown(() => run('umount', path))
-    const sentence = /a b\\c is a mount point, .*\(EBUSY\); .*rsm exec --stdin FILE -- 'cat > PATH'$/
-    await bothSay(t, copy, { file: fileRoutes.put('f1', 'new'), path }, sentence)
-    const tree = fileRoutes.put('f2', await tarOf([{ name: 'a b\\c', content: 'new' }]))
-    await bothSay(t, copy, { file: tree, path: directory, kind: 'TREE' }, sentence)
-    t.like(await copy({ file: fileRoutes.put('f3', 'old'), path }), { ...done, changed: false })
-    t.like(await copy({ file: fileRoutes.put('f4', 'old'), path, mode: '0600' }), { ...done, changed: true })
-    holds(t, directory, 'a b\\c')
-    return undefined
-  },
-)
+asRoot('a check and a copy name a file that is a mount point, and how to write into it', async (t) => {
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
+  const path = join(directory, 'a b\\c')
+  writeFileSync(path, 'old')
+  if (!run('mount', '--bind', path, path)) return t.pass('nothing may be mounted here')
+  t.teardown(() => run('umount', path))
+  const sentence = /a b\\c is a mount point, .*\(EBUSY\); .*rsm exec --stdin FILE -- 'cat > PATH'$/
+  await bothSay(t, copy, { file: fileRoutes.put('f1', 'new'), path }, sentence)
+  const tree = fileRoutes.put('f2', await tarOf([{ name: 'a b\\c', content: 'new' }]))
+  await bothSay(t, copy, { file: tree, path: directory, kind: 'TREE' }, sentence)
+  t.like(await copy({ file: fileRoutes.put('f3', 'old'), path }), { ...done, changed: false })
+  t.like(await copy({ file: fileRoutes.put('f4', 'old'), path, mode: '0600' }), { ...done, changed: true })
+  holds(t, directory, 'a b\\c')
+  return undefined
+})
 
-asRoot('what is immutable, and what is only read, is told before a copy and by it', async (t) => {
+asRoot('a check and a copy name an immutable file and a read-only file system', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const file = fileRoutes.put('f1', 'new')
   writeFileSync(path, 'old')

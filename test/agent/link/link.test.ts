@@ -3,7 +3,7 @@ import test from 'ava'
 import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { hasty, linkedAgent } from '../../helpers/agents/agent.ts'
 
-test('output is exact over a link that is cut again and again while acknowledgements are lost', async (t) => {
+test('output is exact over a link that is cut repeatedly while acknowledgements are lost', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   server.acksOutput = false
   const script = `i=0; while [ ! -e ${dataDir}/stop ]; do i=$((i+1)); echo "line $i"; sleep 0.01; done`
@@ -27,7 +27,7 @@ test('output is exact over a link that is cut again and again while acknowledgem
   t.is(complete.stdoutBytes, server.text('cut').length)
   t.is(complete.lastSequence, server.stored('cut'))
   for (const frame of server.of('cut').frames)
-    t.is(server.of('cut').chunks.get(frame.sequence)?.data, frame.data, 'a chunk is the same each time')
+    t.is(server.of('cut').chunks.get(frame.sequence)?.data, frame.data, 'a chunk sent again is the same')
 })
 
 test('F10 an execution that is sent twice runs once', async (t) => {
@@ -42,12 +42,12 @@ test('F10 an execution that is sent twice runs once', async (t) => {
   t.is(server.text('twice'), 'ran\n')
   const [first, second] = server.of('twice').completes
   t.is(first?.lastSequence, 0)
-  // The same end; its output went when it was acknowledged, and nobody must wait for it.
+  // The same end. Its acknowledged output was removed, so -1 tells the server not to wait for any.
   t.deepEqual<unknown, unknown>(second, { ...first, lastSequence: -1 })
   t.is(server.of('twice').frames.length, 1)
 })
 
-test('F10 the link is cut between SCRIPT_COMPLETE and its acknowledgement: the same result again', async (t) => {
+test('F10 an agent sends the same result again if the link is cut before it is acknowledged', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksComplete = false
   server.execute(agent.agentId, { taskId: 'unacked', script: 'echo ran; exit 5' })
@@ -64,7 +64,7 @@ test('F10 the link is cut between SCRIPT_COMPLETE and its acknowledgement: the s
   t.deepEqual(server.hellos[2]?.tasks, [])
 })
 
-test('a task that the server does not know is let go', async (t) => {
+test('an agent drops a completed task that the server does not know', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksComplete = false
   server.execute(agent.agentId, { taskId: 'forgotten', script: 'true' })
@@ -85,14 +85,14 @@ test('a task that the server does not know is let go', async (t) => {
   )
 })
 
-test('P10 P11 HELLO is first, and the link offers rsm.1', async (t) => {
+test('P10 P11 the first message is HELLO, and the link offers rsm.1', async (t) => {
   const { server } = await linkedAgent(t)
   t.is(server.messages[0]?.type, 'AGENT_HELLO')
   t.is(server.socket?.protocol, 'rsm.1')
   t.regex(server.hellos[0]?.storeId ?? '', /^[A-Za-z0-9_-]{1,64}$/)
 })
 
-test('a faulty message is answered with ERROR, an ERROR never is', async (t) => {
+test('an invalid message is answered with ERROR, but an ERROR never is', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.send('NO_SUCH_TYPE', {})
   server.send('CANCEL_SCRIPT', { taskId: 'not/an/id' })
@@ -107,7 +107,7 @@ test('a faulty message is answered with ERROR, an ERROR never is', async (t) => 
   await server.linked(2)
 })
 
-test('a terminal is refused in words, not with silence', async (t) => {
+test('an agent without terminals answers a request for one with TERMINAL_CLOSED', async (t) => {
   const { server } = await linkedAgent(t, { noTerminal: true })
   const signed = { expiry: '', signature: 'x', keyId: 'k1' }
   server.send('TERMINAL_OPEN', { sessionId: 'term', cols: 80, rows: 24, ...signed })
@@ -118,7 +118,7 @@ test('a terminal is refused in words, not with silence', async (t) => {
   t.false(server.hellos[0]?.capabilities.terminal)
 })
 
-test('on demand the link stands only while there is something to do', async (t) => {
+test('an agent on demand is linked only while there is work', async (t) => {
   const { server, agent } = await linkedAgent(t, { onDemand: true, idleLink: 3_000, clock: hasty })
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   server.configVersion = 2
@@ -129,7 +129,7 @@ test('on demand the link stands only while there is something to do', async (t) 
   t.false(server.hellos.length > 0)
   let greeted = 0
   await server.until(() => {
-    // At each HELLO, because the link may have closed again before the order was sent over it.
+    // Order at each HELLO, because the link may close before the order is sent over it.
     if (server.hellos.length > greeted)
       server.execute(agent.agentId, { taskId: 'asked', script: 'sleep 0.5; echo ran' })
     greeted = server.hellos.length
@@ -140,7 +140,7 @@ test('on demand the link stands only while there is something to do', async (t) 
   t.is(server.text('asked'), 'ran\n')
 })
 
-test('on demand an agent also finds work that the answers to its heartbeats do not count', async (t) => {
+test('an agent on demand also finds work that heartbeat responses do not count', async (t) => {
   const { server, agent } = await linkedAgent(t, { onDemand: true, clock: hasty })
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   server.configVersion = 2
@@ -151,14 +151,14 @@ test('on demand an agent also finds work that the answers to its heartbeats do n
   await server.until(() => server.hellos.length > 0, 'the agent is linked')
 })
 
-/** Time that passes twenty times as fast. */
+/** A clock that runs twenty times as fast. */
 const fast: Clock = {
   ...systemClock,
   monotonic: () => systemClock.monotonic() * 20,
   after: (delay, run) => systemClock.after(delay / 20, run),
 }
 
-test('F11 a link on which nothing comes back is given up after 30 s, and made anew', async (t) => {
+test('F11 a link without answers is closed after 30 s, and the agent links again', async (t) => {
   const { server } = await linkedAgent(t, { clock: fast })
   const dead = server.socket
   dead?.pause()
@@ -166,7 +166,7 @@ test('F11 a link on which nothing comes back is given up after 30 s, and made an
   t.not(server.socket, dead)
 })
 
-test('F12 an agent that was replaced by another with its identity waits before it comes back', async (t) => {
+test('F12 an agent replaced by another with its identity waits before it links again', async (t) => {
   const delays: number[] = []
   const clock: Clock = {
     ...fast,

@@ -3,7 +3,7 @@ import { Outbox } from '../../../src/agent/link/outbox.ts'
 
 type Parts = ConstructorParameters<typeof Outbox>
 
-test('P48 the answer to a HELLO allows what waits for it, also where it comes after the server was asked again', (t) => {
+test('P48 an acknowledgement of HELLO allows its execution, also after the agent has asked again', (t) => {
   const answers: [string, boolean][] = []
   const execution = (taskId: string) => ({
     taskId,

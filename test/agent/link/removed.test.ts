@@ -9,7 +9,7 @@ import { agentOptions, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Its long waits are held until the test lets them go; the others pass ten times as fast. */
+/** A clock that holds long waits until the test releases them; it runs ten times as fast otherwise. */
 function patientClock() {
   let ahead = 0
   const held = new Map<object, { delay: number; run: () => void }>()
@@ -65,7 +65,7 @@ const refusals = (lines: readonly string[]) =>
 
 for (const onDemand of [false, true])
   for (const state of ['removed', 'revoked'] as const)
-    test(`A13 an agent${onDemand ? ' on demand' : ''} that was ${state} runs on, says so, asks every 5 minutes and is let in by a newer token in its file`, async (t) => {
+    test(`A13 a ${state} agent${onDemand ? ' on demand' : ''} keeps running, says so, retries every 5 minutes and takes a newer token from its file`, async (t) => {
       const { server, dataDir, agent, time, lines, newToken } = await enrolled(t, { onDemand })
       const [host] = await hosts(server)
       await server.data('DELETE', `/api/hosts/${host?.id}${state === 'revoked' ? '/agent' : ''}`)
@@ -89,30 +89,35 @@ for (const onDemand of [false, true])
         return back?.status === 'ONLINE' && back.id === agent.hostId
       })
       t.is(agent.hostId === host?.id, state === 'revoked')
-      await until('it is heard', () => readAgentState(dataDir).heartbeatFault === null)
-      // Not only once in the life of an agent.
+      await until('the fault is cleared', () => readAgentState(dataDir).heartbeatFault === null)
+      // An agent can be removed more than once.
       await server.data('DELETE', `/api/hosts/${agent.hostId}`)
-      await until('it hears of it', () => (readAgentState(dataDir).heartbeatFault ?? '') !== '')
+      await until('its heartbeat is refused', () => (readAgentState(dataDir).heartbeatFault ?? '') !== '')
       if (refusals(lines) === 3) time.release()
       await until('it is refused again', () => refusals(lines) === 4)
       t.pass()
     })
 
-test('A13 an agent that starts after it was removed runs on, and so does one that had not heard that it was registered', async (t) => {
+test('A13 an agent removed before its start keeps running, also if it does not know that it was registered', async (t) => {
   const { server, dataDir, agent, setting, lines } = await enrolled(t)
   await agent.stop()
   await server.data('DELETE', `/api/hosts/${agent.hostId}`)
   const again = await startAgent(setting)
   t.teardown(() => again.stop())
   await until('it is refused', () => refusals(lines) === 1)
-  await until('it says so', () => readAgentState(dataDir).heartbeatFault?.endsWith('rsm hosts join') === true)
+  await until(
+    'it reports the fault',
+    () => readAgentState(dataDir).heartbeatFault?.endsWith('rsm hosts join') === true,
+  )
   await again.stop()
   const { agentId } = agent
   writeFileSync(join(dataDir, 'identity.json'), JSON.stringify({ agentId, registration: null }))
   const stop = new AbortController()
   const starting = startAgent({ ...setting, signal: stop.signal })
   await until('it is refused', () => refusals(lines) === 2)
-  await until('it says why', () => /was removed.*rsm hosts join$/.test(readAgentState(dataDir).reason ?? ''))
+  await until('it reports the reason', () =>
+    /was removed.*rsm hosts join$/.test(readAgentState(dataDir).reason ?? ''),
+  )
   stop.abort()
   await t.throwsAsync(starting, { message: /stopped before it was registered/ })
   t.is((await hosts(server)).length, 0)

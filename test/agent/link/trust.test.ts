@@ -6,7 +6,7 @@ import { isDistrust } from '../../../src/core/signing.ts'
 import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
-test('P19 P37 unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
+test('P19 P37 an order that is unsigned, altered, expired or for another agent does not run, and the error says why', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const script = `touch ${dataDir}/ran`
   const good = (taskId: string) => server.request(agent.agentId, { taskId, script })
@@ -27,25 +27,25 @@ test('P19 P37 unsigned, altered, expired, or for another agent: nothing runs, an
     t.is(complete.status, 'FAILED')
     t.is(complete.lastSequence, -1)
     t.regex(complete.error ?? '', reason)
-    t.true(isDistrust(complete.error), 'servers audit it by its first word')
+    t.true(isDistrust(complete.error), 'servers recognize it by its first word for the audit log')
   }
   const journal = readFileSync(join(dataDir, 'journal'), 'utf8')
   for (const [{ taskId }] of messages) t.false(journal.includes(`"taskId":"${taskId}"`), taskId)
   t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
-test('P37 a forged message does not keep the true one from running', async (t) => {
+test('P37 a forged order does not prevent the genuine one from running', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const request = server.request(agent.agentId, { taskId: 'true-one', script: 'echo ran' })
   server.of('true-one')
   server.send('EXECUTE_SCRIPT', { ...request, script: 'echo forged' })
   await server.completed('true-one')
   server.send('EXECUTE_SCRIPT', request)
-  await server.until(() => server.text('true-one') !== '', 'the true one runs')
+  await server.until(() => server.text('true-one') !== '', 'the genuine one runs')
   t.is(server.text('true-one'), 'ran\n')
 })
 
-test('expiry is judged by the server’s clock, however wrong the host’s own is', async (t) => {
+test('an order expires by the server’s clock, however wrong the host’s clock is', async (t) => {
   const { server, agent } = await linkedAgent(t)
   t.pass()
   server.clockSkew = 86_400_000
@@ -59,7 +59,7 @@ for (const [how, skew] of [
   ['back', -86_400_000],
   ['forward', 86_400_000],
 ] as const)
-  test(`F13 a server whose clock is set ${how} by a day is asked for its time before its signature counts as old`, async (t) => {
+  test(`F13 an agent asks a server whose clock was set ${how} by a day for its time before refusing a signature`, async (t) => {
     const { server, agent } = await linkedAgent(t)
     await server.until(() => server.heartbeats.length > 0, 'the first heartbeat')
     server.clockSkew = skew
@@ -68,7 +68,7 @@ for (const [how, skew] of [
     t.is(server.text('stepped'), 'ran\n')
   })
 
-test('an agent that registers anew with another token goes by the key that it learns then, and not by the old one', async (t) => {
+test('an agent that registers again with another token trusts the new server key, and not the old one', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
@@ -90,7 +90,7 @@ test('an agent that registers anew with another token goes by the key that it le
     isRevoked = false
     return { status: 401, message: 'revoked' }
   }
-  await server.until(() => server.registrations === 2, 'it registers anew')
+  await server.until(() => server.registrations === 2, 'it registers again')
   const beats = server.heartbeats.length
   await server.until(() => server.heartbeats.length > beats, 'it is registered')
   server.execute(agent.agentId, { taskId: 'after', script: 'echo ran' })
@@ -101,7 +101,7 @@ test('an agent that registers anew with another token goes by the key that it le
   t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
-test('P38 S05 who answers 401 in the place of the server brings no other key: the enrollment token has been used before', async (t) => {
+test('P38 S05 an impostor that answers 401 cannot change the server key, because the enrollment token is used', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
@@ -120,7 +120,7 @@ test('P38 S05 who answers 401 in the place of the server brings no other key: th
   server.changeKey('k2')
   server.intercept = (path) =>
     path === '/api/agent/heartbeat' ? { status: 401, message: 'revoked' } : undefined
-  await server.until(() => server.registrations === 2, 'it asks to be registered anew')
+  await server.until(() => server.registrations === 2, 'it tries to register again')
   server.execute(agent.agentId, { taskId: 'theirs', script: `touch ${dataDir}/ran` })
   t.regex((await server.completed('theirs')).error ?? '', /key k2, not by k1/)
   server.of('true-one')
@@ -134,7 +134,7 @@ test('P38 S05 who answers 401 in the place of the server brings no other key: th
   )
 })
 
-test('P36 P37 S05 what was sent over one link is a replay over the next, whatever time it is there', async (t) => {
+test('P36 P37 S05 an order recorded on one link is refused as a replay on the next, at any time', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const linkId = () => server.hellos.at(-1)?.linkId ?? ''
   const first = linkId()
@@ -158,10 +158,10 @@ test('P36 P37 S05 what was sent over one link is a replay over the next, whateve
   t.throws(() => statSync(join(dataDir, 'ran')))
   server.socket?.terminate()
   await server.linked(3)
-  await server.until(() => server.errors.length >= 2, 'the next link hears of both')
+  await server.until(() => server.errors.length >= 2, 'the next link gets both errors')
   server.socket?.terminate()
   await server.linked(4)
-  await server.until(() => server.errors.length >= 4, 'and so does the one after it')
+  await server.until(() => server.errors.length >= 4, 'the link after it gets them again')
   t.true(server.errors.every(({ code, message }) => code === 403 && isDistrust(message)))
   for (const at of [0, 2]) t.regex(server.errors[at]?.message ?? '', /EXECUTE_SCRIPT captured/)
   server.execute(agent.agentId, { taskId: 'good', script: 'true', linkId: linkId() })
@@ -170,10 +170,10 @@ test('P36 P37 S05 what was sent over one link is a replay over the next, whateve
   await server.linked(5)
   server.execute(agent.agentId, { taskId: 'more', script: 'true', linkId: linkId() })
   await server.completed('more')
-  t.is(server.errors.length, 4, 'who signs well has heard, and is not told again')
+  t.is(server.errors.length, 4, 'a server that signs correctly does not get them again')
 })
 
-test('with allowUnsigned a server that does not sign is served', async (t) => {
+test('an agent with allowUnsigned runs unsigned orders', async (t) => {
   const { server, agent } = await linkedAgent(t, { allowUnsigned: true })
   const {
     signature: _,
@@ -186,7 +186,7 @@ test('with allowUnsigned a server that does not sign is served', async (t) => {
   t.is((await server.completed('plain')).status, 'SUCCESS')
 })
 
-test('identity and journal are for their owner only, and no script stays behind', async (t) => {
+test('only the owner can read identity and journal, and no script stays behind', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   server.execute(agent.agentId, {
     taskId: 'kept',
@@ -200,7 +200,7 @@ test('identity and journal are for their owner only, and no script stays behind'
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
 
-asRoot('runAs drops to the user, groups and all, and /dev/stdout stays writable', async (t) => {
+asRoot('runAs switches to the user and its groups, and /dev/stdout stays writable', async (t) => {
   const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
   const script =
     'id -un; id -Gn; echo "$HOME $USER"; echo through-name >> /dev/stdout; grep NoNewPrivs /proc/self/status'

@@ -6,7 +6,7 @@ import { warnOfUnknown } from '../../../src/agent/processes/script-setting.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-test('a directory service that hangs is waited for so long, and is not taken for a user that there is not', async (t) => {
+test('a lookup in a directory service that hangs times out, and is not reported as an unknown user', async (t) => {
   const path = process.env['PATH']
   t.teardown(() => {
     process.env['PATH'] = path
@@ -17,7 +17,7 @@ test('a directory service that hangs is waited for so long, and is not taken for
 
   const directory = await temporaryDirectory(t)
   for (const program of ['getent', 'setpriv']) {
-    // Deaf to TERM, as one that waits for a lock of the kernel is.
+    // Ignores TERM, like a process that waits for a kernel lock.
     writeFileSync(join(directory, program), '#!/bin/sh\ntrap "" TERM\nexec sleep 600\n')
     chmodSync(join(directory, program), 0o755)
   }

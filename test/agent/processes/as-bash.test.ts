@@ -7,7 +7,7 @@ import { searchPath } from '../../../src/agent/processes/search-path.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { modes } from '../../helpers/agents/modes.ts'
 
-/** Prints all that a script can see of itself, then runs itself again by `$0`. */
+/** Prints everything a script can see of itself, then runs itself again by `$0`. */
 const portrait = `#!/bin/bash
 echo "named \${0##*/}, \${BASH_SOURCE[0]##*/}, with $# arguments: $*"
 [[ "\${BASH_SOURCE[0]}" == "$0" ]] && echo main
@@ -26,7 +26,7 @@ echo "at line $LINENO"
 const workDir = '/usr/share'
 const params = { P: "it's $(id) `id` \\ two\nlines", EMPTY: '' }
 
-/** Output of `cd DIR; bash NAME` as that user. */
+/** Output of `cd DIR; bash NAME` as a user. */
 async function reference(t: ExecutionContext, user: string | undefined, name: string): Promise<string> {
   const directory = mkdtempSync('/var/tmp/rsm-as-bash-')
   t.teardown(() => rmSync(directory, { recursive: true }))
@@ -73,7 +73,7 @@ for (const [mode, options, on] of modes)
     ['with gates', 'deploy.sh', { ...named, verify: gate, rollback: gate }],
     ['as a gate', 'script', { script: 'true', verify: { ...gate, script: portrait } }],
   ] as const)
-    on(`a script runs as cd DIR; bash FILE would: sandbox ${mode}, ${how}`, async (t) => {
+    on(`a script runs like cd DIR; bash FILE: sandbox ${mode}, ${how}`, async (t) => {
       const { server, agent } = await linkedAgent(t, options)
       server.execute(agent.agentId, { taskId: 'portrait', workDir, params, ...request })
       t.like(await server.completed('portrait'), { status: 'SUCCESS', exitCode: 0, survivors: [] })

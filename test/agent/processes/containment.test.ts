@@ -9,13 +9,13 @@ function running(needle: string): number {
     try {
       if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(needle)) count += 1
     } catch {
-      // It ended while we looked.
+      // It has ended since the listing.
     }
   }
   return count
 }
 
-test('cancel ends a running tree', async (t) => {
+test('a cancel ends a running process tree', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const needle = `rsm-cancel-${process.pid}-${Date.now()}`
   const script = `bash -c 'exec -a ${needle} sleep 600' & echo up; wait`
@@ -29,7 +29,7 @@ test('cancel ends a running tree', async (t) => {
   t.is(running(needle), 0)
 })
 
-test('what another agent of this machine runs of the same task is left alone', async (t) => {
+test('a cancel does not affect another agent of the same machine that runs the same task', async (t) => {
   const { server: one, agent: first } = await linkedAgent(t)
   const { server: two, agent: second } = await linkedAgent(t)
   const script = 'echo up; sleep 600'
@@ -46,7 +46,7 @@ test('what another agent of this machine runs of the same task is left alone', a
   t.is((await two.completed('shared')).status, 'CANCELLED')
 })
 
-test('cancel of one that waits: it never starts', async (t) => {
+test('a queued script that is cancelled never starts', async (t) => {
   const { server, agent } = await linkedAgent(t, { maxExecutions: 1 })
   server.execute(agent.agentId, { taskId: 'first', script: 'echo up; sleep 600' })
   await server.until(() => server.text('first') === 'up\n', 'the first one runs')
@@ -69,7 +69,7 @@ test('a cancel that overtakes its execution is remembered', async (t) => {
   t.is(server.text('early'), '')
 })
 
-test('HELLO says how trees are held together', async (t) => {
+test('HELLO names the containment of process trees', async (t) => {
   const { server } = await linkedAgent(t)
   t.regex(server.hellos[0]?.capabilities.containment ?? '', /^(cgroup|process-group)$/)
 })

@@ -8,11 +8,11 @@ async function started(t: ExecutionContext, script: string): Promise<ProcessId> 
   t.teardown(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
   const id = identify(child.pid ?? 0)
-  if (id === null) throw new Error('it has ended')
+  if (id === null) throw new Error('the process has ended')
   return id
 }
 
-test('a process is told to end, and one that does not heed that is ended', async (t) => {
+test('endProcess ends a process with SIGTERM, and one that ignores it with SIGKILL', async (t) => {
   for (const script of ['true', "trap '' TERM"]) {
     const id = await started(t, script)
     await endProcess(id, 1000)
@@ -20,7 +20,7 @@ test('a process is told to end, and one that does not heed that is ended', async
   }
 })
 
-test('another process that has the pid by now is left alone', async (t) => {
+test('endProcess does not touch a later process with the same pid', async (t) => {
   const id = await started(t, 'true')
   await endProcess({ ...id, startTime: id.startTime - 1 }, 1000)
   t.true(isAlive(id))

@@ -22,9 +22,9 @@ import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { until } from '../../helpers/until.ts'
 
 const { enforced } = findLimiter('test', true)
-const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only where the agent may make cgroups.
+const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only if the agent may create cgroups.
 
-/** The cgroups of v1 that agents of this process have made for a task. */
+/** Cgroups (v1) that agents of this process created for a task. */
 function groupsOf(taskId: string): string[] {
   return ['memory', 'pids', 'cpu', null].flatMap((controller) => {
     const home = cgroupHome(controller)
@@ -33,7 +33,7 @@ function groupsOf(taskId: string): string[] {
 }
 
 when('memoryMB')(
-  'a script over its memory limit is killed, the result says so, and no cgroup stays',
+  'a script over its memory limit is killed with an error that says why, and no cgroup stays',
   async (t) => {
     const { server, agent } = await linkedAgent(t)
     const taskId = `memory-${process.pid}-${Date.now()}`
@@ -54,7 +54,7 @@ when('memoryMB')(
   },
 )
 
-when('processes')('a fork bomb ends at its limit of processes', async (t) => {
+when('processes')('a fork bomb stops at its process limit', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const script = `import os, time
 for n in range(60):
@@ -72,7 +72,7 @@ for n in range(60):
   t.is(server.text('few'), 'all\n')
 })
 
-when('memoryMB', 'processes')('the lower of the agent’s own limit and the task’s wins', async (t) => {
+when('memoryMB', 'processes')('the lower limit of agent and task applies', async (t) => {
   const { server, agent } = await linkedAgent(t, { limits: { memoryMB: 64, processes: 500 } })
   const script = 'b = bytearray(200 * 1024 * 1024)'
   const asked = { more: { memoryMB: 1024 }, less: { memoryMB: 32 }, none: undefined }
@@ -88,7 +88,7 @@ test('P09 HELLO names the limits that can be enforced', async (t) => {
   t.deepEqual(server.hellos[0]?.capabilities.limits, [...enforced])
 })
 
-test('limits of v2 go into the cgroup of the tree, those of v1 into one of their own; none is ever dropped', (t) => {
+test('v2 limits apply to the tree’s cgroup, v1 limits to a separate one, and a limit is never dropped', (t) => {
   const parent = mkdtempSync(join(tmpdir(), 'rsm-limits-'))
   t.teardown(() => rmSync(parent, { recursive: true }))
   const tree = join(parent, 'tree')
@@ -114,7 +114,7 @@ test('limits of v2 go into the cgroup of the tree, those of v1 into one of their
   t.deepEqual(limiter.create('task', {}, tree, 1).groups, [])
 })
 
-test('a limit of the agent itself that this host can not enforce stops its start', (t) => {
+test('an agent does not start with a limit that its host cannot enforce', (t) => {
   const able = limiterOf(new Map<LimitName, Place>([['memoryMB', { version: 2 }]]), 'rsm-')
   t.notThrows(() => checkCeiling({ memoryMB: 64 }, able))
   t.throws(() => checkCeiling({ memoryMB: 64, processes: 9 }, able), {
@@ -122,7 +122,7 @@ test('a limit of the agent itself that this host can not enforce stops its start
   })
 })
 
-test('a script whose cgroup vanished before it could enter does not run without its limits', async (t) => {
+test('a script whose cgroup vanished before it could enter does not run', async (t) => {
   const directory = await temporaryDirectory(t)
   symlinkSync('/dev/full', join(directory, 'cgroup.procs'))
   const account = ownAccount()
@@ -136,14 +136,14 @@ test('a script whose cgroup vanished before it could enter does not run without 
   prepare(start)
   const { begin } = await launch(start, directory)
   begin()
-  // Its process alone would not hold this one.
+  // Keeps the test alive: the child process alone does not.
   await until('it has ended', () => readExit(directory) !== null)
   t.is(readExit(directory)?.code, 126)
   t.is(readFileSync(join(directory, 'stdout'), 'utf8'), '')
   t.regex(readFileSync(join(directory, 'stderr'), 'utf8'), /cgroup of its limits is gone/)
 })
 
-test('what killed a script is read from cgroups of v2 and of v1', (t) => {
+test('the error names the limit that ended a script, from cgroups v1 and v2', (t) => {
   const group = mkdtempSync(join(tmpdir(), 'rsm-limits-'))
   t.teardown(() => rmSync(group, { recursive: true }))
   const limited = { limits: { memoryMB: 64, processes: 9 }, groups: [group] }

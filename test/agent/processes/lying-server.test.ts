@@ -40,16 +40,16 @@ test('the agent refuses variables that rsm servers never send', async (t) => {
   t.is(server.text('told'), 'web1\n')
 })
 
-asRoot('params of another user’s script do not reach the root processes before it', async (t) => {
+asRoot('params of another user’s script do not reach the root processes that start it', async (t) => {
   const { server, agent } = await linkedAgent(t, nobody)
-  // Not reserved, but read by a shell, setpriv or the C library.
+  // Names that are not reserved, but that a shell, setpriv or the C library reads.
   const params = { LANGUAGE: '/x', LC_ALL: '/x', TMOUT: '1', TMPDIR: '/x', A: "'; id; '" }
   const script = 'echo "$PPID $LANGUAGE$LC_ALL$TMOUT$TMPDIR$A"; exec sleep 600'
   server.execute(agent.agentId, { taskId: 'clean', script, params })
   await server.until(() => server.text('clean').endsWith('\n'), 'the script runs')
   const [wrapper = ''] = server.text('clean').split(' ')
   t.is(server.text('clean'), `${wrapper} ${Object.values(params).join('')}\n`)
-  // Read by the test, because only root may.
+  // The test reads the environment, because only root may.
   const variables = readFileSync(`/proc/${wrapper}/environ`, 'latin1').split('\0')
   t.true(variables.length > 3)
   for (const name of Object.keys(params))
@@ -61,7 +61,7 @@ asRoot('params of another user’s script do not reach the root processes before
   await server.completed('clean')
 })
 
-asRoot('a file order with a field of scripts is refused, and nothing is written', async (t) => {
+asRoot('a file order with a script field is refused, and nothing is written', async (t) => {
   const { server, agent } = await linkedAgent(t, nobody)
   const directory = mkdtempSync('/var/tmp/rsm-lying-')
   t.teardown(() => rmSync(directory, { recursive: true }))

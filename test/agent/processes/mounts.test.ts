@@ -7,7 +7,7 @@ import { lackOfPlace } from '../../../src/agent/terminals/native.ts'
 import { asRoot } from '../../helpers/agents/modes.ts'
 import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
 
-test('a file system is read-only by its own options, not by those of one mount of it', (t) => {
+test('a file system counts as read-only by its own options, not by those of one mount', (t) => {
   const found = mounts(
     String.raw`22 1 8:1 / / rw,relatime shared:1 master:2 - ext4 /dev/sda1 rw,errors=remount-ro
 30 22 7:0 / /snap/a\040b ro,nodev,relatime - squashfs /dev/loop0 ro
@@ -33,7 +33,7 @@ test('a file system is read-only by its own options, not by those of one mount o
   )
 })
 
-asRoot('a directory that is mounted noexec holds no programs, by whatever name it has', (t) => {
+asRoot('a directory that is mounted noexec is refused for programs, by any path', (t) => {
   const disk = mountSmallDisk(256 * 1024, 'noexec')
   if (disk === null) return void t.pass('nothing may be mounted here')
   t.teardown(() => disk.unmount())

@@ -13,7 +13,7 @@ import { FakeServer } from '../../helpers/servers/fake-server.ts'
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 
-test('nothing runs as a user whose name is only a part of one that is allowed', (t) => {
+test('a user whose name is part of an allowed name is refused', (t) => {
   const own = { ...ownAccount(), name: 'root', uid: 0 }
   const barred = (user: string, allowRunAs: readonly string[]) =>
     barredUser(user, { runAs: 'nobody', allowRunAs, own })
@@ -21,36 +21,33 @@ test('nothing runs as a user whose name is only a part of one that is allowed', 
   t.is(barred('nobody', []), null)
   t.regex(barred('root', ['webroot', 'deploy']) ?? '', /the agent needs --allow-run-as root/)
   t.regex(barred('', ['webroot']) ?? '', /the agent needs --allow-run-as/)
-  // A text where a list belongs, as a parser once handed it on.
+  // A string instead of a list, as a parser once returned it.
   t.regex(barred('root', 'webroot' as unknown as string[]) ?? '', /the agent needs --allow-run-as/)
 })
 
-asRoot(
-  'runAs: identity, groups, capabilities, umask and home are the user’s, and nothing is root’s',
-  async (t) => {
-    const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
-    const former = process.env['HOME']
-    const script = `id; grep -E '^(Groups|Cap|NoNewPrivs)' /proc/self/status | tr -s '\\t ' ' '; umask; echo "$HOME"`
-    server.execute(agent.agentId, { taskId: 'id', script, runAs: 'nobody' })
-    await server.completed('id')
-    const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
-    const gid = spawnSync('id', ['-G', 'nobody'], { encoding: 'utf8' }).stdout.trim()
-    const home = spawnSync('getent', ['passwd', 'nobody'], { encoding: 'utf8' }).stdout.split(':')[5]
-    const none = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((set) => `${set}: 0000000000000000`)
-    t.deepEqual(
-      server
-        .text('id')
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.trimEnd()),
-      [stdout.trim(), `Groups: ${gid}`, ...none, 'NoNewPrivs: 1', '0022', home],
-    )
-    t.not(home, former)
-  },
-)
+asRoot('with runAs, identity, groups, capabilities, umask and home are the user’s, not root’s', async (t) => {
+  const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
+  const former = process.env['HOME']
+  const script = `id; grep -E '^(Groups|Cap|NoNewPrivs)' /proc/self/status | tr -s '\\t ' ' '; umask; echo "$HOME"`
+  server.execute(agent.agentId, { taskId: 'id', script, runAs: 'nobody' })
+  await server.completed('id')
+  const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
+  const gid = spawnSync('id', ['-G', 'nobody'], { encoding: 'utf8' }).stdout.trim()
+  const home = spawnSync('getent', ['passwd', 'nobody'], { encoding: 'utf8' }).stdout.split(':')[5]
+  const none = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((set) => `${set}: 0000000000000000`)
+  t.deepEqual(
+    server
+      .text('id')
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trimEnd()),
+    [stdout.trim(), `Groups: ${gid}`, ...none, 'NoNewPrivs: 1', '0022', home],
+  )
+  t.not(home, former)
+})
 
 asRoot(
-  'S09 a script of another user reads neither token, journal, params nor output of others, nor any memory of the agent',
+  'S09 another user’s script cannot read the agent’s token, journal and memory, nor other tasks’ params and output',
   async (t) => {
     const { server, agent, dataDir } = await linkedAgent(t, { runAs: 'nobody', allowRunAs: ['daemon'] })
     server.execute(agent.agentId, {
@@ -79,7 +76,7 @@ kill -0 ${process.pid} 2>/dev/null && echo signals; kill -0 $PPID 2>/dev/null &&
 )
 
 asRoot(
-  'another user’s script still writes /dev/stdout by name, and finds no trace of the agent in its environment',
+  'another user’s script can write /dev/stdout by name, and has no variables of the agent',
   async (t) => {
     const { server, agent, dataDir } = await linkedAgent(t, { runAs: 'nobody' })
     server.execute(agent.agentId, {
@@ -95,7 +92,7 @@ asRoot(
   },
 )
 
-asRoot('a user that there is not is 126 and says so; so is one that the list does not name', async (t) => {
+asRoot('an unknown user and a user not on the list are 126, and the error says why', async (t) => {
   const { server, agent } = await linkedAgent(t, { allowRunAs: ['no-such-user'] })
   server.execute(agent.agentId, { taskId: 'unknown', runAs: 'no-such-user' })
   const unknown = await server.completed('unknown')
@@ -107,7 +104,7 @@ asRoot('a user that there is not is 126 and says so; so is one that the list doe
   t.regex(unlisted.error ?? '', /not allowed to run as nobody: the agent needs --allow-run-as nobody/)
 })
 
-asRoot('sandbox user: a user on the list that is root is refused all the same', async (t) => {
+asRoot('--sandbox user refuses root even if it is on the list', async (t) => {
   const { server, agent } = await linkedAgent(t, { sandbox: 'user', runAs: 'nobody', allowRunAs: ['root'] })
   server.execute(agent.agentId, { taskId: 'root', script: 'id', runAs: 'root' })
   const complete = await server.completed('root')
@@ -131,7 +128,7 @@ for (const [title, options, message] of starts)
     t.is(server.registrations, 0)
   })
 
-test('an unknown user of --allow-run-as is warned of at the start, and stops nothing', async (t) => {
+test('an agent starts with an unknown user in --allow-run-as and logs a warning', async (t) => {
   const warned: string[] = []
   await linkedAgent(t, {
     allowRunAs: ['no-such-user'],
@@ -141,14 +138,14 @@ test('an unknown user of --allow-run-as is warned of at the start, and stops not
   t.true(warned.some((message) => message.startsWith('--allow-run-as no-such-user: there is no such user')))
 })
 
-test('an agent that is not root refuses another user at its start, and says why', async (t) => {
+test('an agent that is not root refuses to start with another user, and says why', async (t) => {
   const own = { ...ownAccount(), name: 'app', uid: 4711 }
   await t.throwsAsync(namedAccount('nobody', own), { message: /runs as app, and only root can run scripts/ })
   const options = { mode: 'user', network: false, dataDir: '/', own } as const
   await t.throwsAsync(openSandbox(options, own), { message: /this agent runs as app/ })
 })
 
-test('strict without bubblewrap: refused at the start with what to install', async (t) => {
+test('--sandbox strict without bubblewrap stops the start with the package to install', async (t) => {
   const directory = await temporaryDirectory(t)
   const bin = join(directory, 'bin')
   mkdirSync(bin)
@@ -168,7 +165,7 @@ test('strict without bubblewrap: refused at the start with what to install', asy
   await t.throwsAsync(start(bin), { message: /No permissions to create new namespace/ })
 })
 
-test('HELLO says who scripts run as, and the log warns of root without a sandbox', async (t) => {
+test('HELLO names the user of scripts, and the log warns of root without a sandbox', async (t) => {
   const said: [LogLevel, string][] = []
   const { server } = await linkedAgent(t, {
     logLevel: 'WARN',

@@ -10,7 +10,7 @@ import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { boxed, modes, nobody } from '../../helpers/agents/modes.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
-/** What any child of this process gets: streams, one for the directory itself, and what this process was started with. */
+/** Descriptors of any child: streams, one for the directory itself, and those this process was started with. */
 const descriptors = spawnSync('ls', ['/proc/self/fd'], { encoding: 'utf8' }).stdout
 
 interface Case {
@@ -59,7 +59,7 @@ const cases: Case[] = [
 
 for (const [mode, options, on] of modes) {
   on(
-    `sandbox ${mode}: exit codes, signals, output, params, descriptors and timeouts are what they are`,
+    `sandbox ${mode}: exit codes, signals, output, params, descriptors and timeouts are reported correctly`,
     async (t) => {
       const { server, agent } = await linkedAgent(t, options)
       for (const { name, request } of cases)
@@ -68,10 +68,10 @@ for (const [mode, options, on] of modes) {
         const taskId = name.replaceAll(' ', '-')
         const complete = await server.completed(taskId)
         t.is(complete.exitCode, exitCode, `${name}: ${complete.error} ${server.text(taskId, 'stderr')}`)
-        // bubblewrap passes on the code of a death only.
+        // bubblewrap passes on only an exit code, no signal.
         t.is(complete.signal, mode.startsWith('strict') ? null : (signal ?? null), name)
         if (out !== undefined) t.is(server.text(taskId), out, name)
-        // What a shell around the script says of its death is no output of the script.
+        // A message of the wrapper shell about the script's death is not output of the script.
         if (signal) t.is(server.text(taskId, 'stderr'), '', name)
       }
     },
@@ -79,7 +79,7 @@ for (const [mode, options, on] of modes) {
 }
 
 boxed(
-  'strict: the system is read-only, /tmp and the home are its own and empty, the data directory is not there',
+  'strict: the system is read-only, /tmp and home are private and empty, the data directory is hidden',
   async (t) => {
     const { server, agent, dataDir } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
     const outside = join(tmpdir(), `rsm-outside-${process.pid}`)
@@ -98,7 +98,7 @@ chmod u+w /run/rsm/script 2>/dev/null && echo changed; grep -E 'CapEff|CapBnd|Ca
 )
 
 boxed(
-  'strict: a script sees its own processes only, and can signal neither the agent nor another task',
+  'strict: a script sees only its own processes, and cannot signal the agent or another task',
   async (t) => {
     const { server, agent } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
     server.execute(agent.agentId, {
@@ -124,7 +124,7 @@ ls /proc | grep -c '^[0-9]'; ipcs -a >/dev/null; echo $$`
 )
 
 boxed(
-  'strict: scripts of a root agent without another user have no capability, and reach neither system nor data',
+  'strict: scripts that run as root have no capabilities, and cannot change the system or read data',
   async (t) => {
     const { server, agent, dataDir } = await linkedAgent(t, { sandbox: 'strict' })
     const script = `id -u; grep -E 'CapEff|CapPrm|NoNew' /proc/self/status | cut -f2
@@ -141,7 +141,7 @@ for (const [sandboxNetwork, expected] of [
   [true, 'open\n'],
 ] as const)
   boxed(
-    `strict: the network is ${sandboxNetwork ? 'there when allowed' : 'not there, not even loopback of the host'}`,
+    `strict: the network is ${sandboxNetwork ? 'available when allowed' : 'unavailable, even loopback of the host'}`,
     async (t) => {
       const listener = createServer((socket) => socket.end())
       listener.listen(0, '127.0.0.1')
@@ -156,7 +156,7 @@ for (const [sandboxNetwork, expected] of [
     },
   )
 
-boxed('strict: what a script leaves in the background lives on', async (t) => {
+boxed('strict: background processes of a script stay alive', async (t) => {
   const { server, agent } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
   const needle = `rsm-left-${process.pid}-${Date.now()}`
   server.execute(agent.agentId, {
@@ -169,7 +169,7 @@ boxed('strict: what a script leaves in the background lives on', async (t) => {
   for (const pid of stdout.trim().split('\n')) process.kill(Number(pid), 'SIGKILL')
 })
 
-boxed('strict: a working directory that the box hides is 126, and the error says so', async (t) => {
+boxed('strict: a working directory hidden by the sandbox is 126, and the error says so', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
   server.execute(agent.agentId, { taskId: 'hidden', script: 'true', workDir: dataDir })
   const complete = await server.completed('hidden')
@@ -177,7 +177,7 @@ boxed('strict: a working directory that the box hides is 126, and the error says
   t.regex(complete.error ?? '', /is not in this agent's sandbox/)
 })
 
-boxed('strict: a script outlives its agent, and the next one finds it and its end', async (t) => {
+boxed('strict: a script outlives its agent, and the next agent reports its end', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())

@@ -2,7 +2,7 @@ import test from 'ava'
 import type { Process } from '../../../src/agent/processes/processes.ts'
 import { straysAmong } from '../../../src/agent/processes/strays.ts'
 
-test('A07 what may have left a script: begun since, adopted, in the same cgroup, and of no other execution', (t) => {
+test('A07 strays of a script are later processes, adopted, in the same cgroup, and not of another execution', (t) => {
   const process_ = (pid: number, more: Partial<Process> = {}): Process => {
     const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
     return { pid, ...plain, isUninterruptible: false, isZombie: false, tag: null, uid: null, ...more }

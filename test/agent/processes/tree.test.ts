@@ -16,7 +16,7 @@ const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
 const times = { grace: 300, patience: 20_000 }
 
-test('F14 without a cgroup what left the session, ignores TERM and is stopped is ended too', async (t) => {
+test('F14 without a cgroup, processes that left the session, ignore TERM or are stopped are also ended', async (t) => {
   const mark = newMark()
   const script = `trap '' TERM
 ( setsid sh -c 'trap "" TERM; kill -STOP $$; sleep 600' & )
@@ -28,7 +28,7 @@ echo up; sleep 600; sleep 600`
   t.is(await running(mark), 0)
 })
 
-test('F14 without a cgroup chains of processes that fork without end, each in a session of its own, are ended', async (t) => {
+test('F14 without a cgroup, endlessly forking chains of processes in separate sessions are ended', async (t) => {
   const mark = newMark()
   const script = `import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -49,16 +49,16 @@ time.sleep(120)`
   t.is(await running(mark), 0)
 })
 
-test('F14 those who obey TERM are not waited for any longer', async (t) => {
+test('F14 ending a tree does not use up the grace period if all its processes obey TERM', async (t) => {
   const mark = newMark()
   const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_EXECUTION: mark })
   await said(child)
-  // Longer than any test may take.
+  // Longer than a test's timeout.
   const grace = 90_000
   t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace, patience: 1 }), [])
 })
 
-test('F14 what a script starts in order to clean up after TERM is left to do so', async (t) => {
+test('F14 processes started by a script to clean up after TERM may finish', async (t) => {
   const mark = newMark()
   const script = `trap 'sleep 1; echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.1; done`
   const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
@@ -71,7 +71,7 @@ test('F14 what a script starts in order to clean up after TERM is left to do so'
   t.is(heard, 'up\ncleaned\n')
 })
 
-test('F14 a process that has the pid of an ended wrapper by now is not touched', async (t) => {
+test('F14 a later process with the pid of an ended wrapper is not touched', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'])
   await said(child)
   const tree = treeOf(newMark(), child)
@@ -80,7 +80,7 @@ test('F14 a process that has the pid of an ended wrapper by now is not touched',
   t.true(alive(child))
 })
 
-asRoot("F14 a process of another user is not ended because it carries the execution's id", async (t) => {
+asRoot("F14 a process of another user is not ended even if it carries the execution's id", async (t) => {
   const mark = newMark()
   const foreign = started(
     t,
@@ -92,7 +92,7 @@ asRoot("F14 a process of another user is not ended because it carries the execut
   t.true(alive(foreign))
 })
 
-/** A process that says nothing of an execution. */
+/** A process without an execution's id. */
 function process_(pid: number, more: Partial<Process> = {}): Process {
   const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
   return { pid, ...plain, isUninterruptible: false, isZombie: false, tag: null, uid: null, ...more }
@@ -101,7 +101,7 @@ function process_(pid: number, more: Partial<Process> = {}): Process {
 const origin = { mark: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
 const ids = (members: Process[]) => members.map(({ pid }) => pid).sort((a, b) => a - b)
 
-test('what started before the wrapper is not asked whose it is', async (t) => {
+test('a scan does not read the execution’s id of processes older than the wrapper', async (t) => {
   const mark = newMark()
   const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'], { RSM_EXECUTION: mark })
   await said(child)
@@ -115,7 +115,7 @@ test('what started before the wrapper is not asked whose it is', async (t) => {
   t.is(markOf(early), mark)
 })
 
-test('the members of a tree: its session, all descendants, what is marked, and what known ones made', (t) => {
+test('members of a tree are its session, its descendants, marked processes, and those of known sessions', (t) => {
   const all = [
     process_(100),
     process_(101, { session: 100, group: 100 }),
@@ -133,18 +133,18 @@ test('the members of a tree: its session, all descendants, what is marked, and w
   t.deepEqual(ids(membersOf(all, { ...origin, root: null }, [])), [104])
 })
 
-test('a pid, or a session of it, that was given anew is no member', (t) => {
+test('a reused pid, and a session of it, is not a member', (t) => {
   const all = [process_(100, { startTime: 5000 }), process_(101, { session: 100, parent: 100 })]
   t.deepEqual(membersOf(all, origin, []), [])
   t.deepEqual(membersOf(all, { ...origin, root: null }, [{ pid: 100, startTime: 1000 }]), [])
 })
 
-test('only groups of which all are members are signalled as groups', (t) => {
+test('only groups that consist of members are signalled as groups', (t) => {
   const members = [process_(100), process_(101, { group: 50 }), process_(102, { group: 100 })]
   t.deepEqual(groupsWithin([...members, process_(51, { group: 50 })], members), [100])
 })
 
-test('a result names at most 20 survivors, and says how many more there are', (t) => {
+test('a result lists at most 20 survivors and the number of others', (t) => {
   const remnants = Array.from({ length: 23 }, (_, at) => ({
     pid: at + 1,
     command: 'x'.repeat(100),
@@ -159,7 +159,7 @@ test('a result names at most 20 survivors, and says how many more there are', (t
   t.is(remnantText([]), null)
 })
 
-test('the level is that of the execution: its cgroup, its PID namespace, or its process group', (t) => {
+test('the containment level of an execution is its cgroup, its PID namespace, or its process group', (t) => {
   t.is(levelOf({ cgroup: '/sys/fs/cgroup/x', isBoxed: true }), 'cgroup')
   t.is(levelOf({ cgroup: null, isBoxed: true }), 'pid-namespace')
   t.is(levelOf({ cgroup: null, isBoxed: false }), 'process-group')

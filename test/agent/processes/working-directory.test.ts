@@ -5,7 +5,7 @@ import test from 'ava'
 import { existing, Inquiry, workDirFault } from '../../../src/agent/processes/inquiry.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-test('a directory that does not answer is refused, at once from then on, and holds up no other', async (t) => {
+test('a directory that does not answer is refused, at once the next time, without delaying others', async (t) => {
   const base = await temporaryDirectory(t)
   const dead = join(base, 'dead')
   const asked: string[] = []
@@ -40,7 +40,7 @@ test('a directory that does not answer is refused, at once from then on, and hol
   t.is(await existing(dead, directories), dead)
 })
 
-test('a file is no working directory, and what is missing is said to be', async (t) => {
+test('a file is refused as a working directory, and a missing directory is reported as missing', async (t) => {
   const base = await temporaryDirectory(t)
   t.is(await workDirFault(base), null)
   t.is(await workDirFault(process.execPath), `the working directory ${process.execPath} is not a directory`)

@@ -10,7 +10,7 @@ const disk = (device: string, mountPoint: string, isReadOnly: boolean) => ({
   isReadOnly,
 })
 
-test('a disk that has become read-only is told of once, one that always was is not', async (t) => {
+test('a disk that becomes read-only is reported once, one that always was is not', async (t) => {
   let disks = [disk('a', '/', true), disk('b', '/srv', false), disk('b', '/srv/www', false)]
   const health = healthOf(tmpdir(), () => disks)
   t.deepEqual(await health(), { status: 'HEALTHY', reason: null })

@@ -21,7 +21,7 @@ test('the first heartbeat carries status and agent id, and a reconnect keeps the
   t.is(agent.hostId, 7)
 })
 
-test('a heartbeat says why there is no link: what the server, or a proxy before it, answered', async (t) => {
+test('a heartbeat says why there is no link: the response of the server or of its proxy', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
@@ -32,12 +32,15 @@ test('a heartbeat says why there is no link: what the server, or a proxy before 
     await server.close()
   })
   const last = () => server.heartbeats.at(-1)
-  await server.until(() => last()?.linkFault?.includes('answered') === true, 'a heartbeat tells of the link')
+  await server.until(
+    () => last()?.linkFault?.includes('answered') === true,
+    'a heartbeat reports the link fault',
+  )
   t.like(last(), { status: 'HEALTHY', onDemand: false, linkFault: 'the server answered 502' })
   t.false('reason' in (last() ?? {}))
 })
 
-test('metrics are measured, and their percentages are percentages', async (t) => {
+test('metrics are measured, and percentages are between 0 and 100', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 1 }
@@ -114,7 +117,7 @@ for (const [asked, taken] of [
     t.deepEqual([...delays], [60_000, taken * 1000])
   })
 
-test('the facts of a host go with the heartbeat after a link, and once an hour, and with no other', async (t) => {
+test('facts are sent with the second heartbeat, the one after a new link, and once an hour', async (t) => {
   const beats: boolean[] = []
   let now = 0
   let next: (() => void) | null = null
@@ -145,15 +148,15 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
     const run = next
     next = null
     run?.()
-    await until('it has beaten, and knows when again', () => next !== null)
+    await until('the next heartbeat is scheduled', () => next !== null)
   }
   heartbeat.start(deaf)
-  await until('it has beaten, and knows when again', () => next !== null)
+  await until('the next heartbeat is scheduled', () => next !== null)
   for (let count = 0; count < 3; count += 1) await beat()
   t.deepEqual(beats, [false, true, false, false])
   next = null
   heartbeat.beatNow()
-  await until('it beats out of turn', () => next !== null)
+  await until('an extra heartbeat is sent', () => next !== null)
   await beat()
   now = 3_600_000
   for (let count = 0; count < 3; count += 1) await beat()
@@ -161,7 +164,7 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
   t.is(gathered, 3)
 })
 
-test('an agent tells the facts of its host after its start, and again after each link', async (t) => {
+test('an agent sends the facts of its host after its start, and again after each link', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
@@ -178,7 +181,7 @@ test('an agent tells the facts of its host after its start, and again after each
   t.like(told()[1], { os: 'linux', diskGB: 100 })
 })
 
-test('while a disk does not answer, no other measure begins', async (t) => {
+test('no other measurement begins while a disk does not answer', async (t) => {
   const intervals = { heartbeatInterval: 60, metricsInterval: 1 }
   const sent: string[] = []
   const asked: ((sample: Metrics) => void)[] = []
@@ -208,11 +211,11 @@ test('while a disk does not answer, no other measure begins', async (t) => {
   await until('ten intervals are over', () => intervalsOver > 10)
   t.is(asked.length, 1)
   asked[0]?.({ timestamp: 'first' } as Metrics)
-  await until('it is sent, and measured anew', () => asked.length > 1 && sent.length > 0)
+  await until('it is sent, and the next measurement begins', () => asked.length > 1 && sent.length > 0)
   t.deepEqual(sent, ['first'])
 })
 
-test('metrics of the time in which the server was away are kept on disk and sent in order', async (t) => {
+test('metrics measured while the server is unavailable are kept on disk and sent in order', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 1, metricsInterval: 1 }
@@ -237,7 +240,7 @@ test('metrics of the time in which the server was away are kept on disk and sent
     await server.close()
   })
   await server.until(() => server.metrics.length >= before + kept.length, 'the buffer arrives')
-  // Not by their times: what the agent knows of the server's clock gets better by milliseconds at each answer.
+  // Compared by order, because the server's time, as the agent estimates it, moves by milliseconds at each response.
   const came = server.metrics.slice(before, before + kept.length)
   t.deepEqual(
     came.map(({ timestamp }) => timestamp),
@@ -245,7 +248,7 @@ test('metrics of the time in which the server was away are kept on disk and sent
   )
 })
 
-test('a lost reply to the registration is asked for again, with the same id', async (t) => {
+test('an agent repeats a registration whose response was lost, with the same id', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   const ids: unknown[] = []
@@ -266,7 +269,7 @@ test('a lost reply to the registration is asked for again, with the same id', as
 })
 
 for (const status of [401, 403, 409])
-  test(`a registration that is refused with ${status} fails with the server's word`, async (t) => {
+  test(`a registration that is refused with ${status} fails with the server's message`, async (t) => {
     const dataDir = await temporaryDirectory(t)
     const server = await FakeServer.start()
     t.teardown(() => server.close())
@@ -276,7 +279,7 @@ for (const status of [401, 403, 409])
     t.is(error?.message, `${what}no, because ${status}`)
   })
 
-test('a refusal that says what to do is told once', async (t) => {
+test('an error whose message contains the remedy has no hint', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -287,7 +290,7 @@ test('a refusal that says what to do is told once', async (t) => {
   t.is(error?.hint, undefined)
 })
 
-test('without an identity and without a token the agent says what it needs', async (t) => {
+test('an agent without identity and token fails, and its hint says how to get a token', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -297,7 +300,7 @@ test('without an identity and without a token the agent says what it needs', asy
   t.regex(error?.hint ?? '', /rsm hosts join/)
 })
 
-test('an agent that is known starts without its server, and links when that comes', async (t) => {
+test('a registered agent starts without its server, and links once the server is up', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const first = await FakeServer.start()
   await (await startAgent(agentOptions(first, dataDir))).stop()
@@ -359,7 +362,7 @@ for (const status of [503, 429])
       t.deepEqual(new Set(waits.get(what)), new Set([20_000]), what)
   })
 
-test('a revoked token is tried again only every five minutes', async (t) => {
+test('an agent retries a revoked token only every five minutes', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   const { enrollToken: _, ...known } = agentOptions(server, dataDir)
@@ -387,7 +390,7 @@ for (const [own, set, heard] of [
   [undefined, 'DEBUG', true],
   [undefined, 'ERROR', false],
 ] as const)
-  test(`an agent told to log ${own ?? 'no level'} ${heard ? 'logs' : 'drops'} WARN where its server sets ${set}`, async (t) => {
+  test(`an agent with ${own ?? 'no'} log level ${heard ? 'logs' : 'drops'} WARN if its server sets ${set}`, async (t) => {
     const messages: string[] = []
     const server = await FakeServer.start()
     server.logLevel = set
@@ -399,7 +402,7 @@ for (const [own, set, heard] of [
       await agent.stop()
       await server.close()
     })
-    // The second heartbeat comes after the configuration that the first one called for.
+    // The first heartbeat requests the configuration, so the second one follows it.
     await server.until(() => server.heartbeats.length >= 2 && agent.linked(), 'it is configured')
     server.send('ERROR', { code: 400, message: 'to be logged', refId: null })
     server.execute(agent.agentId, { taskId: 'after' })
@@ -407,7 +410,7 @@ for (const [own, set, heard] of [
     t.is(messages.includes('the server refused a message'), heard)
   })
 
-test('F07 a link that comes back brings a heartbeat with it: the server may have forgotten the host', async (t) => {
+test('F07 an agent sends a heartbeat at once after a new link, because the server may have lost the status', async (t) => {
   const { server } = await linkedAgent(t)
   await server.until(() => server.heartbeats.length === 1, 'the first heartbeat')
   server.socket?.terminate()

@@ -8,7 +8,7 @@ import { StatusFile, stateFileName } from '../../../src/agent/reports/status-fil
 import type { AgentState } from '../../../src/core/hosts/agent-state.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-/** A clock that moves when it is told to. */
+/** A clock that only `move` advances. */
 class HandClock implements Clock {
   time = 0
   #due: { at: number; run: () => void }[] = []
@@ -38,14 +38,14 @@ async function fileOn(t: ExecutionContext, log: Log = () => {}) {
   const file = new StatusFile(directory, clock, log)
   const path = join(directory, stateFileName)
   const shown = () => (JSON.parse(readFileSync(path, 'utf8')) as AgentState).executions.running
-  /** Another one after each write. */
+  /** Changes with each write. */
   const inode = () => statSync(path).ino
   return { file, clock, directory, path, shown, inode }
 }
 
 const stateOf = (running: number) => ({ executions: { running } }) as AgentState
 
-test('what changes within 2 s is written together, and what does not change is not written', async (t) => {
+test('changes within 2 s are written together, and an unchanged status is not written', async (t) => {
   const { file, clock, path, shown, inode } = await fileOn(t)
   let running = 1
   await file.publish(() => stateOf(running))
@@ -66,14 +66,14 @@ test('what changes within 2 s is written together, and what does not change is n
   t.is(inode(), second)
 })
 
-test('a write that is asked for does not wait for its turn', async (t) => {
+test('a requested write happens at once', async (t) => {
   const { file, shown } = await fileOn(t)
   await file.publish(() => stateOf(1))
   await file.publish(() => stateOf(2))
   t.is(shown(), 2)
 })
 
-test('after its removal nothing brings the file back', async (t) => {
+test('a removed status file is never written again', async (t) => {
   const { file, clock, path } = await fileOn(t)
   void file.publish(() => stateOf(1))
   file.changed()
@@ -83,7 +83,7 @@ test('after its removal nothing brings the file back', async (t) => {
   t.is(statSync(path, { throwIfNoEntry: false }), undefined)
 })
 
-test('a file that can not be written is logged, and written again with the next change', async (t) => {
+test('a status that cannot be written is logged, and the next write succeeds', async (t) => {
   const lines: string[] = []
   const { file, path, shown } = await fileOn(t, (level, message) => lines.push(`${level} ${message}`))
   mkdirSync(join(path, 'in the way'), { recursive: true })

@@ -9,7 +9,7 @@ import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 import { until } from '../../helpers/until.ts'
 
-/** An agent as a process, with a session in which processes run that heed no hang-up; their pids. */
+/** An agent process with a session, its shell and two processes that ignore SIGHUP. */
 async function sessionInProcess(t: ExecutionContext) {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -34,7 +34,7 @@ async function sessionInProcess(t: ExecutionContext) {
   return { server, dataDir, agent, agentId, session, alive }
 }
 
-test('an agent that is stopped ends its sessions, and says so before it goes', async (t) => {
+test('an agent that is stopped ends its sessions and reports it before it exits', async (t) => {
   const { server, dataDir, agent, session, alive } = await sessionInProcess(t)
   await kill(agent, 'SIGTERM')
   t.deepEqual(alive(), [])
@@ -43,10 +43,10 @@ test('an agent that is stopped ends its sessions, and says so before it goes', a
   t.deepEqual(readdirSync(join(dataDir, 'terminals')), [])
 })
 
-test('F20 an agent that is killed leaves no shell behind, and the next one ends what heeds no hang-up', async (t) => {
+test('F20 a killed agent leaves no shell behind, and the next agent ends processes that ignore SIGHUP', async (t) => {
   const { server, dataDir, agent, agentId, session, alive } = await sessionInProcess(t)
   await kill(agent, 'SIGKILL')
-  await until('the shell is hung up, which leaves those that heed none', () => alive().length === 2)
+  await until('SIGHUP has ended the shell', () => alive().length === 2)
   const next = await agentProcess(t, server, dataDir)
   await server.linked(2)
   t.deepEqual(alive(), [])
@@ -60,7 +60,7 @@ test('F20 an agent that is killed leaves no shell behind, and the next one ends 
   await kill(next, 'SIGTERM')
 })
 
-test('the process that holds the terminals dies: its sessions end with a reason, and the next one opens', async (t) => {
+test('sessions end with a reason if the process of the terminals dies, and the next session opens', async (t) => {
   const { server, agent, agentId, session, alive } = await sessionInProcess(t)
   const children = readFileSync(`/proc/${agent.pid}/task/${agent.pid}/children`, 'utf8')
   const holder = children

@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 
 const kib = 1024
 
-test('without acknowledgements a flood stops at 256 KiB, and goes on where it stood', async (t) => {
+test('a flood of output stops at 256 KiB without acknowledgements, and continues where it stopped', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksTerminals = false
   const session = await new LiveTerminal(server, agent.agentId).open({
@@ -25,7 +25,7 @@ test('without acknowledgements a flood stops at 256 KiB, and goes on where it st
   t.is(session.text(), 'x'.repeat(1_000_000))
 })
 
-test('Ctrl-C in the middle of a flood is answered at once, and scripts run beside it', async (t) => {
+test('Ctrl-C during a flood of output takes effect at once, and scripts run at the same time', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open()
   session.type('PS1=prompt-$((1+1)):; yes\n')
@@ -41,7 +41,7 @@ test('Ctrl-C in the middle of a flood is answered at once, and scripts run besid
   await session.ended()
 })
 
-test('a paste of 1 MB arrives as it was, however slowly it is read', async (t) => {
+test('a paste of 1 MB arrives unchanged, even if the program starts reading late', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'stty raw -echo; echo ready; sleep 0.5; head -c 1000000 | cksum; stty sane; exit 4',
@@ -57,14 +57,14 @@ test('a paste of 1 MB arrives as it was, however slowly it is read', async (t) =
   t.true(session.text().includes(direct.text.trim()), session.text())
 })
 
-test('input that nobody reads is bounded, and its server is told once', async (t) => {
+test('unread input is bounded, and the server gets one error', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'stty raw -echo; echo ready; sleep 600',
   })
   await session.shows(/ready/)
   for (let sent = 0; sent < 60; sent += 1) session.type('z'.repeat(100_000))
-  await server.until(() => server.errors.length > 0, 'it is told')
+  await server.until(() => server.errors.length > 0, 'the error arrives')
   session.close()
   await session.ended()
   const { sessionId } = session
@@ -78,7 +78,7 @@ test('input that nobody reads is bounded, and its server is told once', async (t
   ])
 })
 
-test('P58 what follows input that found no place is dropped too, until the program has read all before it', async (t) => {
+test('P58 input after dropped input is also dropped until the program has read everything before it', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const gate = join(dataDir, 'gate')
   const session = await new LiveTerminal(server, agent.agentId).open({
@@ -87,7 +87,7 @@ test('P58 what follows input that found no place is dropped too, until the progr
   await session.shows(/ready/)
   for (let sent = 0; sent < 45; sent += 1) session.type('z'.repeat(100_000))
   session.type('rm -r /tmp/x')
-  await server.until(() => server.errors.length > 0, 'it is told')
+  await server.until(() => server.errors.length > 0, 'the error arrives')
   writeFileSync(gate, '')
   await until('a key is typed again', () => {
     session.type('.\n')
@@ -96,7 +96,7 @@ test('P58 what follows input that found no place is dropped too, until the progr
   t.regex(session.text(), /ready\r?\n(?:\.\r?\n)+$/)
 })
 
-test('Ctrl-C behind input that found no place drops what waits before it, and reaches the program', async (t) => {
+test('Ctrl-C after dropped input discards the pending input and reaches the program', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const gate = join(dataDir, 'gate')
   const session = await new LiveTerminal(server, agent.agentId).open({
@@ -104,7 +104,7 @@ test('Ctrl-C behind input that found no place drops what waits before it, and re
   })
   await session.shows(/ready/)
   for (let sent = 0; sent < 60; sent += 1) session.type('z'.repeat(100_000))
-  await server.until(() => server.errors.length > 0, 'it is told')
+  await server.until(() => server.errors.length > 0, 'the error arrives')
   session.type('\x03')
   writeFileSync(gate, '')
   await session.shows(/interrupted/)

@@ -14,7 +14,7 @@ function agreed(sessionId = 's1') {
   return { key, guard, input, size }
 }
 
-test('A10 P47 what the server marks is taken once, in the order in which it was typed', (t) => {
+test('A10 P47 input with a valid MAC is accepted once, in the order in which it was typed', (t) => {
   const { guard, input, size } = agreed()
   const [first, second, third] = [input('a'), size(100), input('\0b\ud800漢')]
   t.is(guard.judge('TERMINAL_INPUT', first), 'next')
@@ -24,7 +24,7 @@ test('A10 P47 what the server marks is taken once, in the order in which it was 
   t.is(guard.judge('TERMINAL_INPUT', third), 'next')
 })
 
-test('A10 P47 nothing else is: other text, another place in the row, another session or type, another key, no mark', (t) => {
+test('A10 P47 input with another text, counter, session, type or key, or without a MAC, is foreign', (t) => {
   const { guard, input, size } = agreed()
   const good = input('ls\n')
   const { mac = '', counter = 0, data } = good
@@ -46,7 +46,7 @@ test('A10 P47 nothing else is: other text, another place in the row, another ses
   t.is(guard.judge('TERMINAL_INPUT', good), 'next')
 })
 
-test('A10 P47 each message of the server gets a key of its own, and one that is no point is refused', (t) => {
+test('A10 P47 each guard has its own key, and a public key of zeros is refused', (t) => {
   const { key, guard, input } = agreed()
   const again = new InputGuard('s1', key.publicKey)
   t.not(again.publicKey, guard.publicKey)
@@ -56,7 +56,7 @@ test('A10 P47 each message of the server gets a key of its own, and one that is 
   t.throws(() => new InputKey('s1').agree(zero))
 })
 
-test('P47 key and marks are made as the protocol says, from nothing but the two keys and the session', (t) => {
+test('P47 the key and the MACs are derived as the protocol says', (t) => {
   const own = generateKeyPairSync('x25519')
   const serverKey = own.publicKey.export({ format: 'jwk' }).x ?? ''
   const guard = new InputGuard('s1', serverKey)
@@ -75,7 +75,7 @@ test('P47 key and marks are made as the protocol says, from nothing but the two 
   )
 })
 
-test('A10 P47 a second answer begins no counter anew: what was left out before would not be missed', (t) => {
+test('A10 P47 a second agreement does not reset the counter, so that a gap is still detected', (t) => {
   const { key, guard, input } = agreed()
   t.is(guard.judge('TERMINAL_INPUT', input('a')), 'next')
   input('left out')
@@ -85,7 +85,7 @@ test('A10 P47 a second answer begins no counter anew: what was left out before w
   }
 })
 
-test('A10 P47 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
+test('A10 P47 input without a MAC is typed only if the signed TERMINAL_OPEN had no key, as from older servers', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const old = await new LiveTerminal(server, agent.agentId).open()
   old.type('echo old-$((1 + 1))\n')
@@ -106,7 +106,7 @@ test('A10 P47 input without a mark is typed where the signed message had no key,
   for (const each of [old, session]) each.close()
 })
 
-test('A10 P58 the place of input is under its mark', (t) => {
+test('A10 P58 the MAC of input covers its position', (t) => {
   const key = new InputKey('s1')
   const guard = new InputGuard('s1', key.publicKey)
   key.agree(guard.publicKey)
@@ -121,7 +121,7 @@ test('A10 P58 the place of input is under its mark', (t) => {
   t.is(guard.judge('TERMINAL_INPUT', input), 'next')
 })
 
-test('P58 the agent counts input, types none of it twice, and ends the session where some is missing', async (t) => {
+test('P58 the agent counts input, types none twice, and ends the session at a gap', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'stty raw -echo; echo ok; cat',

@@ -11,7 +11,7 @@ function hostOf(t: ExecutionContext): PtyHost {
   return host
 }
 
-/** A program on a PTY, whose output is not acknowledged until `mayGoOn` settles. */
+/** Runs a program on a PTY; its output is not acknowledged until `mayGoOn` settles. */
 function run(host: PtyHost, id: string, argv: string[], mayGoOn?: (seen: () => number) => Promise<void>) {
   return new Promise<{ text: string; exitCode: number }>((resolve, reject) => {
     const pieces: Buffer[] = []
@@ -43,18 +43,18 @@ function run(host: PtyHost, id: string, argv: string[], mayGoOn?: (seen: () => n
   })
 }
 
-/** `length` characters of numbers, so that what is missing or twice is seen. */
+/** `length` characters of numbers, to detect missing and duplicate output. */
 function pattern(length: number): string {
   return Array.from({ length: length / 16 }, (_, at) => String(at).padStart(15, '0')).join(' ') + ' '
 }
 
-/** The same, written by one program that ends at once. */
+/** Command that writes `pattern(length)` and ends at once. */
 function writer(length: number): string[] {
   const script = `process.stdout.write(${pattern.toString()}(${length}).slice(0, ${length}))`
   return [process.execPath, '-e', script.replaceAll('\n', ' ')]
 }
 
-test('no tail is lost when a program writes 20 KB and ends at once', async (t) => {
+test('all output of a program that writes 20 KB and ends at once arrives', async (t) => {
   const host = hostOf(t)
   const wanted = 'x'.repeat(20_000)
   for (let round = 0; round < 100; round += 1) {
@@ -66,9 +66,9 @@ test('no tail is lost when a program writes 20 KB and ends at once', async (t) =
   return t.pass()
 })
 
-test('SIGUSR1 opens no debugger in the process that holds the terminals', async (t) => {
+test('SIGUSR1 opens no debugger in the process of the terminals', async (t) => {
   const sockets = 'ls -l /proc/$PPID/fd | grep -c socket:'
-  // A debugger listens within milliseconds; nothing tells that none does.
+  // A debugger would listen within milliseconds; its absence has no event to wait for.
   const argv = ['/bin/sh', '-c', `${sockets}; kill -USR1 $PPID; sleep 0.5; ${sockets}`]
   const { text } = await run(hostOf(t), 'usr1', argv)
   const [before, after] = text.split('\r\n')
@@ -76,20 +76,20 @@ test('SIGUSR1 opens no debugger in the process that holds the terminals', async 
   t.regex(text, /^\d/)
 })
 
-test('what a program wrote before its end comes though nobody took output then', async (t) => {
+test('output written before the end of a program arrives even if none was acknowledged', async (t) => {
   const host = hostOf(t)
-  const length = 256 * kib + 4000 // More than may be under way, and little enough to fit into the terminal beside that.
+  const length = 256 * kib + 4000 // More than the window, and little enough for the rest to fit into the terminal.
   const wanted = 'x'.repeat(length)
   for (let round = 0; round < 10; round += 1) {
     const argv = ['/bin/sh', '-c', `head -c ${length} /dev/zero | tr "\\0" x`]
-    // It never takes anything: the program ends all the same, and all of it is there.
+    // Never acknowledges: the program still ends, and all its output arrives.
     const { text } = await run(host, `r${round}`, argv, () => new Promise(() => {}))
     if (text !== wanted) return t.fail(`round ${round}: ${text.length} bytes`)
   }
   return t.pass()
 })
 
-test('1 MB waits for who takes it, and comes as it was written', async (t) => {
+test('1 MB of output waits for acknowledgements, and arrives unchanged', async (t) => {
   const host = hostOf(t)
   const length = 1024 * kib
   let most = 0
@@ -98,6 +98,6 @@ test('1 MB waits for who takes it, and comes as it was written', async (t) => {
     await run(host, 'beside', ['/bin/echo', 'on'])
     most = seen()
   })
-  t.true(most < 256 * kib + 64 * kib, `${most} bytes came unasked`)
+  t.true(most < 256 * kib + 64 * kib, `${most} bytes arrived unacknowledged`)
   t.true(text === pattern(length), `${text.length} bytes`)
 })

@@ -8,7 +8,7 @@ import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-se
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--version']).status === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
-const boxed = isRoot && hasBwrap ? test : test.skip // bubblewrap has to be installed.
+const boxed = isRoot && hasBwrap ? test : test.skip // Requires bubblewrap.
 
 const other = { allowRunAs: ['nobody'] }
 const modes: [string, Partial<AgentOptions>, string | undefined, typeof test | typeof test.skip][] = [
@@ -30,11 +30,11 @@ for (const [name, options, runAs, run] of modes)
     const shell = await new LiveTerminal(server, agent.agentId).open({ shell: 'bash', ...user })
     shell.type('stty -echo; PS1="[\\$?] "; echo "home=$HOME user=$USER job-$((1 + 1))"\n')
     t.regex(await shell.shows(/job-2/), new RegExp(`user=${runAs ?? 'root'} `))
-    // Not dash: a signal that comes as it starts a program may be lost in it.
+    // Not dash: it may lose a signal that arrives as it starts a program.
     shell.type('bash -c "echo here-$((1 + 1)); sleep 900; echo never-$((1 + 1))"\n')
     await shell.shows(/here-2/)
     shell.type('\x03')
-    // What is typed before bash has its prompt again may be dropped with the line that was interrupted.
+    // Wait for the prompt: bash may drop earlier input with the interrupted line.
     await shell.shows(/\[130\] /)
     shell.type('echo "after-$((1 + 1)) $?"\n')
     await shell.shows(/after-2 130/)
@@ -45,18 +45,21 @@ for (const [name, options, runAs, run] of modes)
     t.like(await shell.ended(), { exitCode: 3, reason: null })
   })
 
-asRoot('programs open the terminal of another user by its name, and no login shell is told of', async (t) => {
-  const { server, agent } = await linkedAgent(t, other)
-  const command = 'echo by-name > "$(tty)"; echo by-stdout >> /dev/stdout; stat -c "%U %a" "$(tty)"'
-  const { text } = await ranOnTerminal(server, agent.agentId, { command, runAs: 'nobody' })
-  t.is(text, 'by-name\r\nby-stdout\r\nnobody 600\r\n')
-  const withoutShell = server.terminalOpen(agent.agentId, { sessionId: 'none', runAs: 'nobody' }, ['shell'])
-  server.send('TERMINAL_OPEN', withoutShell)
-  const { reason } = await new LiveTerminal(server, agent.agentId, 'none').ended()
-  t.regex(reason ?? '', /^the login shell of nobody is \/usr\/sbin\/nologin: name another/)
-})
+asRoot(
+  'programs open another user’s terminal by its name, and a login shell of nologin is an error',
+  async (t) => {
+    const { server, agent } = await linkedAgent(t, other)
+    const command = 'echo by-name > "$(tty)"; echo by-stdout >> /dev/stdout; stat -c "%U %a" "$(tty)"'
+    const { text } = await ranOnTerminal(server, agent.agentId, { command, runAs: 'nobody' })
+    t.is(text, 'by-name\r\nby-stdout\r\nnobody 600\r\n')
+    const withoutShell = server.terminalOpen(agent.agentId, { sessionId: 'none', runAs: 'nobody' }, ['shell'])
+    server.send('TERMINAL_OPEN', withoutShell)
+    const { reason } = await new LiveTerminal(server, agent.agentId, 'none').ended()
+    t.regex(reason ?? '', /^the login shell of nobody is \/usr\/sbin\/nologin: name another/)
+  },
+)
 
-test('S09 no script and no other session inherits an open terminal', async (t) => {
+test('S09 scripts and other sessions do not inherit an open terminal', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const first = await new LiveTerminal(server, agent.agentId).open()
   server.execute(agent.agentId, { taskId: 'looks', script: 'ls -l /proc/self/fd' })

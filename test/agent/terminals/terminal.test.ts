@@ -9,7 +9,7 @@ import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
-test('a TERM without a terminfo entry on the host gives way to xterm-256color, which is told; one of the user’s own stays', async (t) => {
+test('a TERM without a terminfo entry is replaced by xterm-256color with a note; an entry of the user counts', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const command = 'echo "<$TERM ${COLORTERM-none}>"; [ -t 1 ] && tput cols'
   const run = async (term?: string) =>
@@ -30,7 +30,7 @@ test('a TERM without a terminfo entry on the host gives way to xterm-256color, w
   t.regex(await run(entry), new RegExp(`^<${entry} none>`))
 })
 
-test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
+test('an interactive shell has its terminal, size and environment, and reports its exit code', async (t) => {
   process.env['RSM_AGENT_ENROLL_TOKEN'] = 'rsm_enr_secret'
   t.teardown(() => delete process.env['RSM_AGENT_ENROLL_TOKEN'])
   const { server, agent, dataDir } = await linkedAgent(t)
@@ -58,10 +58,10 @@ test('an interactive shell: its terminal, its size, its environment, its exit co
     sequences,
     sequences.map((_, at) => at),
   )
-  t.deepEqual(readdirSync(join(dataDir, 'terminals')), [], 'nothing of it stays')
+  t.deepEqual(readdirSync(join(dataDir, 'terminals')), [], 'no file of the session stays')
 })
 
-test('a command: from a file that no list of processes shows, with its exit code or signal', async (t) => {
+test('a command is hidden from process lists, and its exit code or signal is reported', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const run = (command: string, more: object = {}) =>
     ranOnTerminal(server, agent.agentId, { command, ...more })
@@ -70,13 +70,13 @@ test('a command: from a file that no list of processes shows, with its exit code
   t.regex(text, /secret-word\r\n$/)
   t.notRegex(text.split('\r\n')[0] ?? '', /secret/)
   const unread = await run('cat; tty <&2', { noStdin: true })
-  t.regex(unread.text, /^\/dev\/pts\/\d+\r\n$/, 'nothing to read, and a terminal all the same')
+  t.regex(unread.text, /^\/dev\/pts\/\d+\r\n$/, 'nothing to read, but still a terminal')
   t.like((await run('kill -KILL $$')).end, { exitCode: 137, signal: 'SIGKILL', reason: null })
   const wide = await run(`i=0; while [ $i -lt 3000 ]; do printf 'ä漢😀'; i=$((i+1)); done`)
   t.is(wide.text, 'ä漢😀'.repeat(3000))
 })
 
-test('what can not be opened says why, at once', async (t) => {
+test('a session that cannot be opened ends at once with the reason', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const reason = async (request: object) => (await ranOnTerminal(server, agent.agentId, request)).end.reason
   t.is(await reason({ shell: '/bin/nosuch' }), 'there is no shell /bin/nosuch on this host')
@@ -90,11 +90,11 @@ test('what can not be opened says why, at once', async (t) => {
   t.is(
     await reason({ after: 3 }),
     'the session is gone: the agent of this host has restarted since',
-    'what another agent had open is not opened anew',
+    'a session of a previous agent is not opened again',
   )
 })
 
-test('P40 a session that is closed in the same breath as it is asked for never begins', async (t) => {
+test('P40 a session that is closed right after its request never begins', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = new LiveTerminal(server, agent.agentId)
   server.send('TERMINAL_OPEN', server.terminalOpen(agent.agentId, { sessionId: session.sessionId }))
@@ -103,7 +103,7 @@ test('P40 a session that is closed in the same breath as it is asked for never b
   t.false(server.messages.some(({ type }) => type === 'TERMINAL_OPENED'))
 })
 
-test('P40 what fails before a session has begun is its end, not that of the agent', async (t) => {
+test('P40 a failure to open a session ends the session, not the agent', async (t) => {
   const sent: unknown[] = []
   const verify = () => {
     throw new Error('no such module')
@@ -116,7 +116,7 @@ test('P40 what fails before a session has begun is its end, not that of the agen
   t.deepEqual(sent, [['TERMINAL_CLOSED', closed]])
 })
 
-test('the shell and its children end with the session, detached ones too', async (t) => {
+test('the shell and its children, including detached ones, end with the session', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const leave = (name: string) =>
     `setsid sh -c 'echo $$ > ${dataDir}/${name}.setsid; exec sleep 900' & ` +
@@ -144,7 +144,7 @@ test('the shell and its children end with the session, detached ones too', async
   t.deepEqual(alive('closed'), [])
 })
 
-test('an agent ends the processes that a killed agent left of a session, but none that a copied file names', async (t) => {
+test('an agent ends processes left by a killed agent’s session, but none listed in a copied file', async (t) => {
   const directory = await temporaryDirectory(t)
   const torn = ['', '{', 'null', '[]', '{"bootId":"b"}', '{"bootId":"b","tree":{},"groups":[1]}']
   for (const [at, held] of torn.entries()) {

@@ -3,7 +3,7 @@ import test from 'ava'
 import { download } from '../../../src/agent/upgrade/download.ts'
 import { type Answer, bytes, serve, wanted } from '../../helpers/releases/download-server.ts'
 
-test('what is not as it was signed, too much, or not there leaves nothing behind', async (t) => {
+test('a download that differs from the signed order, is too large or is missing leaves nothing behind', async (t) => {
   const cases: [Answer, RegExp][] = [
     [(_, response) => response.end(Buffer.alloc(bytes.length, 'bad')), /has sha256 [0-9a-f]{64}, not/],
     [(_, response) => response.end(Buffer.concat([bytes, bytes])), /sends more than the 400000 bytes/],
@@ -23,7 +23,7 @@ test('what is not as it was signed, too much, or not there leaves nothing behind
   )
 })
 
-test('a server decides neither how much disk a download takes nor that it is asked without a pause', async (t) => {
+test('a download is at most 1 GiB, and a server cannot make the agent retry without a pause', async (t) => {
   const { ranges, path, get, order } = await serve(
     t,
     (_, response) => response.writeHead(503, { 'retry-after': '-5' }).end(),

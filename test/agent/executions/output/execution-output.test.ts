@@ -26,7 +26,7 @@ test('a character is never split between two chunks', async (t) => {
   output.close()
 })
 
-test('bytes that are not UTF-8 become U+FFFD, an incomplete end too', async (t) => {
+test('bytes that are not UTF-8 become U+FFFD, including an incomplete end', async (t) => {
   const directory = await temporaryDirectory(t)
   const output = new ExecutionOutput(directory, 1 << 20, false)
   appendFileSync(`${directory}/stdout`, Buffer.from([0x61, 0xff, 0x62, 0xe2, 0x82]))
@@ -37,7 +37,7 @@ test('bytes that are not UTF-8 become U+FFFD, an incomplete end too', async (t) 
   output.close()
 })
 
-test('an opened index gives the same chunks again', async (t) => {
+test('a reopened index gives the same chunks', async (t) => {
   const directory = await temporaryDirectory(t)
   const first = new ExecutionOutput(directory, 1 << 20, false)
   for (const piece of ['one', 'two', 'three']) {
@@ -56,7 +56,7 @@ test('an opened index gives the same chunks again', async (t) => {
   second.close()
 })
 
-test('past the limit the head and the end are kept, with a marker between', async (t) => {
+test('output past the limit keeps its head and tail, with a marker between', async (t) => {
   const directory = await temporaryDirectory(t)
   const output = new ExecutionOutput(directory, 1000, false)
   appendFileSync(`${directory}/stdout`, 'h'.repeat(800))
@@ -73,7 +73,7 @@ test('past the limit the head and the end are kept, with a marker between', asyn
   output.close()
 })
 
-test('exactly the limit is not cut', async (t) => {
+test('output of exactly the limit is not cut', async (t) => {
   const directory = await temporaryDirectory(t)
   const output = new ExecutionOutput(directory, 1000, false)
   appendFileSync(`${directory}/stdout`, 'x'.repeat(600))
@@ -83,7 +83,7 @@ test('exactly the limit is not cut', async (t) => {
   output.close()
 })
 
-test('the first output leaves at once, while the script runs', async (t) => {
+test('the first output is sent at once, while the script runs', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'live', script: 'printf prompt; sleep 600' })
   await server.until(() => server.text('live') === 'prompt', 'the first bytes')
@@ -92,7 +92,7 @@ test('the first output leaves at once, while the script runs', async (t) => {
   await server.completed('live')
 })
 
-test('no more than 1 MiB is unacknowledged, and it goes on from the acknowledgement', async (t) => {
+test('at most 1 MiB of output is unacknowledged, and sending continues after an acknowledgement', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksOutput = false
   const script = 'head -c 5000000 /dev/zero | tr "\\0" x'
@@ -108,7 +108,7 @@ test('no more than 1 MiB is unacknowledged, and it goes on from the acknowledgem
   t.is(server.text('window').length, 5_000_000)
 })
 
-test('a script that empties its own output by `> /dev/stdout` loses nothing that was sent', async (t) => {
+test('a script that truncates its output by `> /dev/stdout` loses nothing already sent', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const seen = (step: string) => `while [ ! -e ${dataDir}/${step} ]; do sleep 0.02; done`
   const steps = [1, 2, 3].flatMap((i) => [`kept ${i}`, `named ${i}`])
@@ -125,7 +125,7 @@ test('a script that empties its own output by `> /dev/stdout` loses nothing that
   t.is(complete.stdoutBytes, 45)
 })
 
-test('bytes that a script throws away unread count as written, so that its output does not pass for complete', async (t) => {
+test('bytes that a script truncates unread count as written, so the output does not look complete', async (t) => {
   const directory = await temporaryDirectory(t)
   const stdout = join(directory, 'stdout')
   const first = new ExecutionOutput(directory, 1 << 20, false)
@@ -135,9 +135,9 @@ test('bytes that a script throws away unread count as written, so that its outpu
   first.bound()
   await writeFile(stdout, 'new')
   t.true(first.cut())
-  t.is(all(first), 'new', 'what stood there before is not sent again as something else')
+  t.is(all(first), 'new', 'the new text is not taken for the old one')
   first.close()
-  // The next agent knows it too.
+  // The next agent also counts them.
   const second = new ExecutionOutput(directory, 1 << 20, false)
   const summary = second.finish()
   t.is(summary.stdoutBytes, 'kept unread'.length + 'new'.length)
@@ -145,7 +145,7 @@ test('bytes that a script throws away unread count as written, so that its outpu
   second.close()
 })
 
-test('10 MB without a line end, NUL bytes and an incomplete end arrive as they are', async (t) => {
+test('10 MB without a line end, NUL bytes and an incomplete end arrive unchanged', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const script = "head -c 10000000 /dev/zero | tr '\\0' x; printf 'a\\0b'; printf '\\342\\202' >&2"
   server.execute(agent.agentId, { taskId: 'long', script })

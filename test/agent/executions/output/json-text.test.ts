@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { jsonText } from '../../../../src/agent/executions/output/json-text.ts'
 
-test('any bytes become the JSON that their text has, whether they are UTF-8 or not', (t) => {
+test('any bytes, UTF-8 or not, become the JSON of their text', (t) => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
     fc
@@ -22,7 +22,7 @@ test('any bytes become the JSON that their text has, whether they are UTF-8 or n
   )
 })
 
-test('every byte below 128 is escaped as JSON.stringify does it, at every place of a group of four', (t) => {
+test('every byte below 128 is escaped as by JSON.stringify, at every position in a group of four', (t) => {
   for (let byte = 0; byte < 128; byte += 1)
     for (const before of ['', 'a', 'ab', 'abc', 'abcd']) {
       const text = `${before}${String.fromCharCode(byte)}xyz`
