@@ -5,7 +5,7 @@ import { readTail } from '../../src/client/log-tail.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../src/core/protocol/http/logs.ts'
 import { entryOf } from '../fixtures/fake-server.ts'
 
-/** Pages of a log as the server has them, `size` entries at most, and how many were asked for. */
+/** A log in pages of `size` entries at most, like the server's, and the queries it received. */
 function logOf(entries: readonly LogEntry[], mostOfPage = 500) {
   const asked: LogQuery[] = []
   const read = async (query: LogQuery): Promise<LogPage> => {
@@ -23,7 +23,7 @@ function logOf(entries: readonly LogEntry[], mostOfPage = 500) {
   return { read, asked }
 }
 
-/** `web1 stdout: line`, in the order in which the lines ended; one that has not ended stands by its last piece. */
+/** `web1 stdout: line`, in the order in which the lines ended; an unfinished line is ordered by its last piece. */
 function linesOf(entries: readonly LogEntry[]): string[] {
   const sources = new Map<string, { assembler: LineAssembler; last: number }>()
   const lines: { at: number; text: string }[] = []
@@ -47,7 +47,7 @@ const piece = fc.record({
     .map((parts) => parts.join('')),
 })
 
-test('the end of a log is its last lines, however they were cut into entries and pages', async (t) => {
+test('the tail of a log is its last lines, however they are split into entries and pages', async (t) => {
   const cases = fc.asyncProperty(
     fc.array(piece, { maxLength: 40 }),
     fc.integer({ min: 0, max: 30 }),
@@ -68,7 +68,7 @@ test('the end of a log is its last lines, however they were cut into entries and
   await fc.assert(cases, { numRuns: 200 })
 })
 
-test('of a huge log the end alone is read', async (t) => {
+test('the tail of a huge log is read without the rest', async (t) => {
   const entries = Array.from({ length: 5000 }, (_, at) => entryOf('web1', `line ${at}\n`, { sequence: at }))
   const { read, asked } = logOf(entries)
   const tail = await readTail(read, { stream: 'stdout' }, 3)

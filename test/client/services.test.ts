@@ -12,7 +12,7 @@ import { usersContract } from '../contracts/users.ts'
 import { webhooksContract } from '../contracts/webhooks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-/** Through the client and a real server, on the file store. */
+/** Services of the client on a real server with the file store. */
 async function servicesOverHttp(t: ExecutionContext): Promise<Services> {
   const { url, token } = await startTestServer(t)
   return openClient({ url, token })

@@ -23,7 +23,7 @@ async function follow(url: string, options: WatchOptions = {}, silence?: number)
 const texts = (events: TaskEvent[]) =>
   events.flatMap((event) => (event.type === 'output' ? [event.entry.data] : []))
 
-test('a followed task tells its output, its hosts and its end', async (t) => {
+test('watching a task yields its output, its hosts and its end', async (t) => {
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
       const write = eventStream(response)
@@ -43,7 +43,7 @@ test('a followed task tells its output, its hosts and its end', async (t) => {
   t.is(server.seen[0]?.headers.authorization, 'Bearer secret')
 })
 
-test('after a cut it goes on behind the last entry, with nothing missed and nothing twice', async (t) => {
+test('watching resumes after the last entry, without gaps and duplicates', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (seen, response) => {
@@ -58,7 +58,7 @@ test('after a cut it goes on behind the last entry, with nothing missed and noth
       }
       t.is(seen.headers['last-event-id'], '7')
       t.is(seen.query.get('tail'), null)
-      // A server that repeats one entry does no harm.
+      // A repeated entry is dropped.
       write('output', entryOf('web1', 'b', { id: 7 }), 7)
       write('output', entryOf('web1', 'c', { id: 9 }), 9)
       write('end', task)
@@ -74,7 +74,7 @@ test('after a cut it goes on behind the last entry, with nothing missed and noth
   t.deepEqual(cuts, ['unreachable'])
 })
 
-test('a stream that ends without `end` was cut', async (t) => {
+test('a stream that ends without `end` counts as cut', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
@@ -87,7 +87,7 @@ test('a stream that ends without `end` was cut', async (t) => {
   t.is(connections, 2)
 })
 
-test('a server that says nothing for too long is left and asked again', async (t) => {
+test('watching reconnects if the server is silent for too long', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
@@ -99,13 +99,13 @@ test('a server that says nothing for too long is left and asked again', async (t
   t.true(connections >= 2)
 })
 
-test('a server that greets and hangs up is given up as one that stays away, and its loss is told as one', async (t) => {
+test('a server that keeps hanging up after its greeting is given up, and reported as one outage', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
       const write = eventStream(response)
       write('task', task)
-      // What is new begins a time of its own.
+      // A new entry restarts the retry period.
       if (++connections === 2) write('output', entryOf('web1', 'a', { id: 4 }), 4)
       response.end()
     },
@@ -118,7 +118,7 @@ test('a server that greets and hangs up is given up as one that stays away, and 
   t.is(cuts.length, connections)
 })
 
-test('a server that stays away is given up with the taskId and exit 4', async (t) => {
+test('watching fails if the server stays down, with the taskId in error and hint', async (t) => {
   const server = await startFakeServer(t, {})
   await server.close()
   const error = await t.throwsAsync(follow(server.url, { retryFor: 300 }), { instanceOf: RsmError })
@@ -127,7 +127,7 @@ test('a server that stays away is given up with the taskId and exit 4', async (t
   t.is(error.hint, 'follow it again: rsm logs -f task-1')
 })
 
-test('a server that starts up again is waited for', async (t) => {
+test('watching waits for a server that is starting', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
@@ -148,7 +148,7 @@ for (const [status, code] of [
   [404, 'not_found'],
   [410, 'gone'],
 ] as const)
-  test(`${status} ends the following at once`, async (t) => {
+  test(`a response of ${status} ends watching at once`, async (t) => {
     const server = await startFakeServer(t, {
       [`GET ${logs}`]: (_seen, response) => envelope(response, status, {}),
     })

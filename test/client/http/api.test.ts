@@ -24,7 +24,7 @@ const failures: [string, number, object, ErrorCode, number][] = [
     5,
   ],
   [
-    'an unknown name beside another fault',
+    'an unknown name with another fault',
     400,
     {
       errors: [
@@ -53,7 +53,7 @@ for (const [title, status, rest, code, exit] of failures)
     t.is(exitCode(error), exit)
   })
 
-/** A server that refuses `refusals` calls before it answers, and a client whose clock advances only by its pauses. */
+/** A server that refuses the first `refusals` calls, and a client whose clock advances only by its pauses. */
 async function fallingOver(t: ExecutionContext, refusals: number, retryAfter: string) {
   let calls = 0
   const answer = (_seen: unknown, response: ServerResponse) => {
@@ -78,7 +78,7 @@ for (const [method, path, repeatable] of [
   ['GET', '/api/hosts/1', false],
   ['POST', '/api/tasks', true],
 ] as const)
-  test(`a first ${method} that is refused with Retry-After is repeated at the interval that it asks for, with one notice`, async (t) => {
+  test(`a first ${method} refused with Retry-After is repeated at that interval, with one notice`, async (t) => {
     const { api, pauses, told } = await fallingOver(t, 2, '2')
     t.like(await api.call(method, path, { repeatable }), { hostname: 'web1' })
     t.deepEqual(pauses, [2_000, 2_000])
@@ -88,7 +88,7 @@ for (const [method, path, repeatable] of [
     )
   })
 
-test('a refusal fails after 15 s, if the server asks for longer, and for a call that may have been carried out', async (t) => {
+test('a refused call fails after 15 s, or at once if Retry-After is longer or it may have been executed', async (t) => {
   const away = await fallingOver(t, Number.POSITIVE_INFINITY, '4')
   const error = await t.throwsAsync(away.api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
   t.is(exitCode(error), 6)
@@ -100,13 +100,13 @@ test('a refusal fails after 15 s, if the server asks for longer, and for a call 
   t.deepEqual([long.pauses, unkeyed.pauses], [[], []])
 })
 
-test('a refusal that is what was asked for is not repeated', async (t) => {
+test('a call whose refusal is expected is not repeated', async (t) => {
   const { api, pauses, calls } = await fallingOver(t, Number.POSITIVE_INFINITY, '5')
   await t.throwsAsync(api.call('GET', '/api/hosts/1', { mayBeRefused: true }), { code: 'unavailable' })
   t.deepEqual([calls(), pauses], [1, []])
 })
 
-test('a client that is given up waits no longer for a server that refuses', async (t) => {
+test('an aborted client stops waiting for a server that refuses', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/hosts/1': (_seen, response) => {
       response.setHeader('retry-after', '14')
@@ -130,10 +130,10 @@ test('a client that is given up waits no longer for a server that refuses', asyn
 })
 
 for (const [title, more, said, silence] of [
-  ['that stops half-way', undefined, /stopped half-way/, 300],
-  ['that drips without end', ' ', /its answer does not end/, 30_000],
+  ['that stops halfway', undefined, /stopped half-way/, 300],
+  ['that never ends', ' ', /its answer does not end/, 30_000],
 ] as const)
-  test(`S12 an answer ${title} is given up`, async (t) => {
+  test(`S12 a response ${title} is aborted`, async (t) => {
     const server = await startFakeServer(t, {
       'GET /api/hosts/1': (_seen, response) => {
         response.writeHead(200, { 'content-type': 'application/json' }).write('{"code":200,')
@@ -149,7 +149,7 @@ for (const [title, more, said, silence] of [
     t.regex(error.message, said)
   })
 
-test('a download whose connection is lost is unreachable, whoever reads it', async (t) => {
+test('a download that loses its connection fails with unreachable, and leaves no file', async (t) => {
   let lose = () => {}
   const server = await startFakeServer(t, {
     'GET /recording': (_seen, response) => {
@@ -173,7 +173,7 @@ for (const [what, data, ask] of [
   ['the caller', null, (client) => client.auth.me()],
   ['a task', { status: 'RUNNING' }, (client) => client.tasks.get('1')],
 ] as const satisfies [string, unknown, (client: Client) => Promise<unknown>][])
-  test(`an answer without its data is no rsm server's: ${what}`, async (t) => {
+  test(`a response without its data is not from an rsm server: ${what}`, async (t) => {
     const answer = (_seen: unknown, response: ServerResponse) => envelope(response, 200, { data })
     const paths = ['GET /api/hosts', 'POST /api/auth/login', 'GET /api/auth/me', 'GET /api/tasks/1']
     const server = await startFakeServer(t, Object.fromEntries(paths.map((path) => [path, answer])))
@@ -182,7 +182,7 @@ for (const [what, data, ask] of [
     t.is(error.message, `${server.url} answered 200 without the data, not like an rsm server`)
   })
 
-test('a server that is no rsm server is said to be none', async (t) => {
+test('an error says that a server is not an rsm server', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/hosts/1': (_seen, response) => void response.writeHead(502).end('<html>'),
   })
@@ -192,7 +192,7 @@ test('a server that is no rsm server is said to be none', async (t) => {
   t.regex(error.message, /not like an rsm server/)
 })
 
-test('an execution whose answer is lost is asked again with the same key', async (t) => {
+test('a new task whose response is lost is sent again with the same key', async (t) => {
   const keys: unknown[] = []
   const server = await startFakeServer(t, {
     'POST /api/tasks': (seen, response) => {
@@ -211,7 +211,7 @@ test('an execution whose answer is lost is asked again with the same key', async
   t.deepEqual(keys, ['key-1', 'key-1'])
 })
 
-test('any other write whose answer is lost is not repeated', async (t) => {
+test('any other write whose response is lost is not repeated', async (t) => {
   const server = await startFakeServer(t, {
     'POST /api/hosts': (_seen, response) => void response.destroy(),
   })
@@ -220,7 +220,7 @@ test('any other write whose answer is lost is not repeated', async (t) => {
   t.is(server.seen.length, 1)
 })
 
-test('a server that is down is told at once, also to an execution', async (t) => {
+test('a call to a server that is down fails at once, even with an idempotency key', async (t) => {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address() as AddressInfo
@@ -232,7 +232,7 @@ test('a server that is down is told at once, also to an execution', async (t) =>
   t.regex(error.message, /connection refused/)
 })
 
-test('all pages of a list come as one, and a limit cuts it', async (t) => {
+test('allPages joins all pages of a list, up to a limit', async (t) => {
   const all = Array.from({ length: 1203 }, (_, at) => hostNamed(at + 1, `web${at + 1}`))
   const server = await startFakeServer(t, {
     'GET /api/hosts': ({ query }) => {

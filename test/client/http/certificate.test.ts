@@ -2,7 +2,7 @@ import test from 'ava'
 import { certificateEnds } from '../../../src/net/connect.ts'
 import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 
-test('a certificate is looked at, trusted or not; without TLS, or without an answer, there is none', async (t) => {
+test('certificateEnds reads a trusted or untrusted certificate, and returns null without TLS or response', async (t) => {
   const { url, server } = await startTlsServer(t, { selfSigned: true })
   const ends = await certificateEnds({ url })
   t.true(ends !== null && ends > Date.now())

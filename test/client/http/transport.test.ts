@@ -15,7 +15,7 @@ import { hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startConnectProxy } from '../../helpers/clients/connect-proxy.ts'
 
-/** A server with a certificate that nobody has signed, and the tokens that it was shown. */
+/** A server with a self-signed certificate, and the tokens it received. */
 async function startTlsServer(t: ExecutionContext) {
   const directory = temporaryDirectory(t)
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')]
@@ -41,7 +41,7 @@ async function startTlsServer(t: ExecutionContext) {
   return { url, caFile: cert, fingerprint256, tokens }
 }
 
-test('a certificate is trusted by --ca-file or by its fingerprint, else nothing is sent', async (t) => {
+test('a certificate is trusted by --ca-file or by its fingerprint, otherwise nothing is sent', async (t) => {
   const { url, caFile, fingerprint256, tokens } = await startTlsServer(t)
   const ask = async (trust: object) => (await openClient({ url, token: 'x', ...trust })).hosts.get(1)
   const error = await t.throwsAsync(ask({}), { instanceOf: RsmError })
@@ -57,7 +57,7 @@ test('a certificate is trusted by --ca-file or by its fingerprint, else nothing 
 })
 
 for (const silent of ['proxy', 'server behind it'])
-  test(`a ${silent} that never answers is given up as a server is`, async (t) => {
+  test(`a request through a proxy times out if the ${silent} never answers`, async (t) => {
     const proxy = createHttp()
     proxy.on('connect', (_request, socket) => {
       t.teardown(() => socket.destroy())
@@ -78,7 +78,7 @@ for (const silent of ['proxy', 'server behind it'])
     t.regex(error.message, /through the proxy 127\.0\.0\.1:\d+: no answer in time/)
   })
 
-test('requests go through the proxy that the environment names, unless NO_PROXY names the server', async (t) => {
+test('requests go through the proxy that the environment names, unless NO_PROXY matches the server', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/auth/me': () => ({ id: 1, username: 'ann', role: 'VIEWER' }),
   })
@@ -95,7 +95,7 @@ test('requests go through the proxy that the environment names, unless NO_PROXY 
   t.is(tunnels.length, 1)
 })
 
-test('A16 several idle sockets that the server has closed are one lost connection, not an error', async (t) => {
+test('A16 several idle sockets closed by the server count as one lost connection, not an error', async (t) => {
   const asked = new WeakMap<object, number>()
   const waiting: (() => void)[] = []
   const server = createHttp(({ socket }, response) => {
@@ -103,7 +103,7 @@ test('A16 several idle sockets that the server has closed are one lost connectio
     asked.set(socket, times)
     const answer = () =>
       response.end(JSON.stringify({ code: 200, message: 'ok', data: hostNamed(1, 'web1') }))
-    // As one that is stopped: what comes over a socket that was idle is not answered.
+    // Like a stopped server: a request over a socket that was idle gets no response.
     if (times > 1) socket.resetAndDestroy()
     else if (waiting.length === 3) answer()
     else if (waiting.push(answer) === 3) for (const each of waiting) each()
@@ -123,7 +123,7 @@ for (const [what, said, hint] of [
   ['SSH-2.0-x\r\n', /not HTTP/, /^if the server speaks TLS/],
   ['', /connection lost/, /^check the server and its load balancer/],
 ] as const)
-  test(`the hint to try TLS is for answers that are not HTTP: ${what === '' ? 'none came' : 'some came'}`, async (t) => {
+  test(`the hint to try TLS is for responses that are not HTTP: ${what === '' ? 'without bytes' : 'with bytes'}`, async (t) => {
     const server = createTcp((socket) => {
       socket.on('error', () => undefined)
       socket.once('data', () => socket.end(what))

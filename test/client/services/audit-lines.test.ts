@@ -6,7 +6,7 @@ import { chain } from '../../helpers/audit/audit-lines.ts'
 const { lines } = chain(40)
 const lost = () => new RsmError('unreachable', 'connection lost in mid-answer')
 
-/** A server whose connections end after so many bytes each; the last one holds. */
+/** A server whose connections end after `cuts` bytes each; the last one is not cut. */
 function server(stored: readonly string[], cuts: readonly number[]) {
   const asked: (number | undefined)[] = []
   async function open(after: number | undefined): Promise<AsyncIterable<Uint8Array>> {
@@ -33,7 +33,7 @@ async function all(blocks: AsyncIterable<Buffer>): Promise<string[]> {
   return got
 }
 
-test('a download of the audit log that is cut at any byte goes on behind the last whole line, each line once', async (t) => {
+test('an audit log download cut at any byte resumes after the last whole line, with each line once', async (t) => {
   const length = Buffer.byteLength(`${lines[0]}\n`)
   for (const cut of [length, length + 1, length * 3 - 1, length * 7 + 55]) {
     const { open, asked } = server(lines, [cut, cut])
@@ -43,7 +43,7 @@ test('a download of the audit log that is cut at any byte goes on behind the las
   }
 })
 
-test('a server that never answered is asked once', async (t) => {
+test('a download is not retried if its first request fails', async (t) => {
   let calls = 0
   const dead = async () => {
     calls++
@@ -53,7 +53,7 @@ test('a server that never answered is asked once', async (t) => {
   t.is(calls, 1)
 })
 
-test('what a server refuses is no cut, and behind a damaged line nothing is resumed', async (t) => {
+test('a download does not resume after a refusal or a damaged line', async (t) => {
   const refused = new RsmError('forbidden', 'for administrators')
   let calls = 0
   const first = server(lines, [1000])
@@ -64,7 +64,7 @@ test('what a server refuses is no cut, and behind a damaged line nothing is resu
   await t.throwsAsync(all(wholeLines(open)), { message: /a download cannot resume after a damaged line/ })
 })
 
-test('a line that no server writes ends a download instead of filling the memory', async (t) => {
+test('a line longer than any entry ends a download instead of filling the memory', async (t) => {
   async function* endless() {
     for (;;) yield Buffer.alloc(64 * 1024, 'x')
   }

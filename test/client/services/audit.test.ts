@@ -5,7 +5,7 @@ import { auditDirectory, event, openLog } from '../../helpers/audit/audit-log.ts
 
 const entry = (id: number) => ({ id, action: 'x' }) as AuditEntry
 
-test('all entries of a log come once each, though it grows between the pages', async (t) => {
+test('allEntries returns each entry of a log once, even if the log grows between pages', async (t) => {
   const log = await openLog(await auditDirectory(t))
   t.teardown(() => log.close())
   await Promise.all(Array.from({ length: 1299 }, (_, at) => log.append(event(at % 2 ? 'odd' : 'even'))))
@@ -25,9 +25,9 @@ test('all entries of a log come once each, though it grows between the pages', a
   t.true(some.totalElements > 1300)
 })
 
-test('damaged lines, which have no id, neither stop a list of all entries nor come twice', async (t) => {
+test('damaged lines, which have no id, do not stop a list of all entries and are listed once', async (t) => {
   const ids = Array.from({ length: 2600 }, (_, at) => 2600 - at)
-  // As the server shows it: line 2101 at the end of a page, a whole page and more from 1900 on.
+  // Damaged lines, which the server shows without id: 2101 at the end of a page, more than a whole page from 1900 on.
   const shown = ids.map((id) => (id === 2101 || (id <= 1900 && id > 1200) ? entry(0) : entry(id)))
   let calls = 0
   const { content } = await allEntries(async ({ page = 0, size = 20, before = 2601 }) => {
@@ -48,7 +48,7 @@ test('damaged lines, which have no id, neither stop a list of all entries nor co
   )
 })
 
-test('an entry whose id was tampered with can not make a list of all entries run in circles', async (t) => {
+test('an entry with a manipulated id cannot make a list of all entries loop', async (t) => {
   let calls = 0
   const { content } = await allEntries(async ({ page = 0, size = 20, before = 1000 }) => {
     const from = 1000 - Math.min(before, 1000) + page * size

@@ -16,7 +16,7 @@ async function take(url: string, count: number, options: EventsOptions = {}): Pr
   return events
 }
 
-test('after a cut it goes on behind the last id, even one that came without an event or whose successor was cut off', async (t) => {
+test('watching resumes after the last complete id, even if it came without an event', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {
     'GET /api/events': (_seen, response) => {
@@ -25,7 +25,7 @@ test('after a cut it goes on behind the last id, even one that came without an e
       write('ready', { id: 'e-1' }, 'e-1')
       if (connections === 1) {
         write('host', changeOf(1), 'e-2')
-        // A place without an event, and an event whose end never comes.
+        // An id without an event, and an event whose end never arrives.
         response.write(':\nid: e-5\n\nevent: host\nid: e-6\n')
         setImmediate(() => response.destroy())
       } else write('host', changeOf(2), 'e-6')
@@ -49,7 +49,7 @@ test('after a cut it goes on behind the last id, even one that came without an e
   t.deepEqual([second?.headers['last-event-id'], second?.query.get('after')], ['e-5', null])
 })
 
-test('events of a kind that it does not know are passed over', async (t) => {
+test('events of an unknown type are skipped', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/events': (_seen, response) => {
       const write = eventStream(response)
@@ -60,7 +60,7 @@ test('events of a kind that it does not know are passed over', async (t) => {
   t.deepEqual(await take(server.url, 1), [{ type: 'reset', id: 'e-2', reason: 'BEHIND' }])
 })
 
-test('a server that stays away is given up with the place to go on from', async (t) => {
+test('watching fails if the server stays down, with a hint to resume after the last id', async (t) => {
   const server = await startFakeServer(t, {})
   await server.close()
   const error = await t.throwsAsync(take(server.url, 1, { retryFor: 0, after: 'e-7' }), {

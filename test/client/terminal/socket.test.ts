@@ -4,7 +4,7 @@ import { startConnectProxy } from '../../helpers/clients/connect-proxy.ts'
 import { startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
 import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 
-test('a terminal goes through the proxy that the environment names, unless NO_PROXY names the server', async (t) => {
+test('a terminal goes through the proxy that the environment names, unless NO_PROXY matches the server', async (t) => {
   const server = await startFakeTerminal(t)
   const { port, tunnels } = await startConnectProxy(t, server.url)
   const env = { RSM_URL: server.url, RSM_TOKEN: 'x', HTTP_PROXY: `http://ann:secret@127.0.0.1:${port}` }
@@ -22,9 +22,9 @@ test('a terminal goes through the proxy that the environment names, unless NO_PR
     t.is(await pty.ended, 0)
   }
   const basic = `Basic ${Buffer.from('ann:secret').toString('base64')}`
-  // For the calls, and one for the socket.
+  // One for the requests, one for the WebSocket.
   t.true(tunnels.length >= 2)
   const asked = tunnels.map(({ to, authorization }) => `${to} ${authorization}`)
   t.deepEqual([...new Set(asked)], [`${new URL(server.url).host} ${basic}`])
-  t.is(tunnels.length, before, 'none when NO_PROXY names the server')
+  t.is(tunnels.length, before, 'no tunnel if NO_PROXY matches the server')
 })
