@@ -10,17 +10,17 @@ import { until } from '../helpers/until.ts'
 
 const fault = (code: string) => Object.assign(new Error(`${code}: it was put in`), { code })
 
-/** A real disk whose calls fail or wait when told to. */
+/** A real disk whose calls can be made to fail or wait. */
 class FaultyDisk implements Disk {
-  /** Code of the error that a write ends with, after `short` bytes of it. */
+  /** Error code with which a write fails, after `short` bytes. */
   writeFault: string | null = null
   syncFault: string | null = null
   truncateFault: string | null = null
-  /** Most bytes of one write. */
+  /** Maximum bytes of one write. */
   short = Number.POSITIVE_INFINITY
   writes = 0
   syncs = 0
-  /** An fsync ends after this. */
+  /** An fsync waits for this. */
   held: Promise<void> = Promise.resolve()
 
   async write(descriptor: number, data: Uint8Array, position: number): Promise<number> {
@@ -71,7 +71,7 @@ function hold(): { held: Promise<void>; release: () => void } {
   return { held, release }
 }
 
-test('appends keep the order of the calls; those that come during an fsync share the next one', async (t) => {
+test('appends keep the order of the calls, and appends during an fsync share the next one', async (t) => {
   const { log, disk, append, text } = await logOn(t)
   const { held, release } = hold()
   disk.held = held
@@ -95,7 +95,7 @@ test('an append without bytes resolves with those before it, and costs no fsync'
   t.is(disk.syncs, 1)
 })
 
-test('a disk that writes short is given the rest', async (t) => {
+test('the rest of a short write is written', async (t) => {
   const { disk, append, text } = await logOn(t)
   disk.short = 7
   const long = 'x'.repeat(50)
@@ -104,7 +104,7 @@ test('a disk that writes short is given the rest', async (t) => {
   t.is(disk.writes, 8)
 })
 
-test('F04 a full disk is cut back; all that wait are refused until there is room', async (t) => {
+test('F04 a failed write on a full disk is truncated, and appends are refused until there is room', async (t) => {
   let resume = () => {}
   const resumed = new Promise<void>((resolve) => {
     resume = resolve
@@ -124,8 +124,8 @@ test('F04 a full disk is cut back; all that wait are refused until there is room
   t.is(await text(), 'before')
   const { writes } = disk
   await t.throwsAsync(append('c'), { message: 'the disk is full' })
-  // Only probes try it, beside the log.
-  await until('it is tried twice', () => disk.writes >= writes + 2)
+  // Only probes write, next to the log.
+  await until('two probes have run', () => disk.writes >= writes + 2)
   t.not(log.refusal, null)
   t.is(await text(), 'before')
   disk.writeFault = null
@@ -136,7 +136,7 @@ test('F04 a full disk is cut back; all that wait are refused until there is room
   t.deepEqual(await readdir(directory), ['log'])
 })
 
-test('F04 a disk that finds out at the fsync that it is full is cut back too', async (t) => {
+test('F04 a write is also truncated if the fsync finds the disk full', async (t) => {
   let resume = () => {}
   const resumed = new Promise<void>((resolve) => {
     resume = resolve
@@ -153,7 +153,7 @@ test('F04 a disk that finds out at the fsync that it is full is cut back too', a
   t.is(await text(), 'ac')
 })
 
-test('without a sentence for a full disk each append tries it again', async (t) => {
+test('each append tries to write again on a log without `whenFull`', async (t) => {
   for (const code of ['ENOSPC', 'EIO']) {
     const { log, disk, append, text } = await logOn(t)
     disk.writeFault = code
@@ -167,18 +167,18 @@ test('without a sentence for a full disk each append tries it again', async (t) 
 })
 
 const finalFaults: readonly [string, Partial<FaultyDisk>, Partial<AppendLogOptions<string>>][] = [
-  ['an fsync that failed', { syncFault: 'EIO' }, {}],
+  ['a failed fsync', { syncFault: 'EIO' }, {}],
   [
-    'an fsync that failed for want of room, with batches written behind it',
+    'an fsync that fails for lack of room, with sync behind',
     { syncFault: 'ENOSPC' },
     { ...full, sync: 'behind' },
   ],
-  ['an fsync that failed, on a log that waits for room', { syncFault: 'EIO' }, full],
-  ['a write that failed', { writeFault: 'EIO' }, full],
-  ['a full disk that cannot be cut back', { writeFault: 'ENOSPC', truncateFault: 'EIO' }, full],
+  ['a failed fsync on a log that waits for room', { syncFault: 'EIO' }, full],
+  ['a failed write', { writeFault: 'EIO' }, full],
+  ['a failed truncation on a full disk', { writeFault: 'ENOSPC', truncateFault: 'EIO' }, full],
 ]
 for (const [what, faults, options] of finalFaults)
-  test(`${what} is final: nothing is tried again`, async (t) => {
+  test(`${what} is final and not retried`, async (t) => {
     const { log, disk, append, refused } = await logOn(t, options)
     Object.assign(disk, faults)
     for (const result of await Promise.allSettled(['a', 'b'].map(append)))
@@ -193,7 +193,7 @@ for (const [what, faults, options] of finalFaults)
     t.regex(log.refusal?.message ?? '', /restart the server/)
   })
 
-test('A06 a file that is deleted under the process is noticed by the next append; nothing is taken any more', async (t) => {
+test('A06 the next append notices that the file was deleted, and all further appends are refused', async (t) => {
   const { disk, append, path, refused } = await logOn(t, { whenDeleted: 'put it back' })
   await append('a')
   await rm(path)
@@ -205,7 +205,7 @@ test('A06 a file that is deleted under the process is noticed by the next append
   t.deepEqual(refused, ['deleted'])
 })
 
-test('behind: readers see a batch while an earlier one is synced; a failed fsync takes what was written after it along', async (t) => {
+test('sync behind: a batch is visible while an earlier one is synced, and fails with its fsync', async (t) => {
   const seen: string[] = []
   const { log, disk, append } = await logOn(t, {
     sync: 'behind',
@@ -227,7 +227,7 @@ test('behind: readers see a batch while an earlier one is synced; a failed fsync
   t.is(disk.syncs, 1)
 })
 
-test('behind: what was written before a full disk still becomes durable', async (t) => {
+test('sync behind: a batch written before a full disk still becomes durable', async (t) => {
   const { disk, append, text } = await logOn(t, { sync: 'behind' })
   const { held, release } = hold()
   disk.held = held
@@ -244,7 +244,7 @@ test('behind: what was written before a full disk still becomes durable', async 
   t.is(await text(), 'ac')
 })
 
-test('never: an append resolves when it is in the file; sync makes it durable in its turn', async (t) => {
+test('sync never: an append resolves once it is in the file, and sync makes it durable', async (t) => {
   let turns = 0
   const { log, disk, append, text } = await logOn(t, {
     sync: 'never',
@@ -262,7 +262,7 @@ test('never: an append resolves when it is in the file; sync makes it durable in
   t.is(turns, 0)
 })
 
-test('a batch whose companion can not be written is cut off again', async (t) => {
+test('a batch is truncated if the write of its companion fails', async (t) => {
   let isRefusing = true
   const ends: number[] = []
   const { append, text } = await logOn(t, {
@@ -279,7 +279,7 @@ test('a batch whose companion can not be written is cut off again', async (t) =>
   t.deepEqual(ends, [2, 3])
 })
 
-test('exclusive work runs between two batches, and may go on in another file', async (t) => {
+test('exclusive work runs between two batches, and may move the log to another file', async (t) => {
   const { log, append, directory, text } = await logOn(t)
   const before = append('before')
   const next = join(directory, 'next')
@@ -303,7 +303,7 @@ test('exclusive work runs between two batches, and may go on in another file', a
   )
 })
 
-test('a closed log has written what it took, and takes no more', async (t) => {
+test('a closed log has written its pending appends, and accepts no more', async (t) => {
   const { log, append, text } = await logOn(t)
   const writing = append('a')
   await log.close()
@@ -314,7 +314,7 @@ test('a closed log has written what it took, and takes no more', async (t) => {
   t.pass()
 })
 
-test('whatever a disk refuses, the file holds exactly the appends that were acknowledged, in their order', async (t) => {
+test('the file holds exactly the acknowledged appends in order, whichever writes a disk refuses', async (t) => {
   const step = fc.record({
     texts: fc.array(fc.string({ maxLength: 20 }), { maxLength: 4 }),
     fault: fc.option(fc.constantFrom('ENOSPC', 'EDQUOT'), { freq: 2 }),

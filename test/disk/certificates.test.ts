@@ -2,7 +2,7 @@ import test from 'ava'
 import { readCertificates } from '../../src/disk/certificates.ts'
 import { authorities, damaged } from '../helpers/servers/authorities.ts'
 
-test('a file of certificates is refused with the number and line of the damaged one', (t) => {
+test('a certificate file is refused with the number and line of the damaged certificate', (t) => {
   const { root, intermediate, key, file } = authorities(t)
   const lines = root.split('\n').length - 1
   const path = file('')

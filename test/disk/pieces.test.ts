@@ -7,13 +7,13 @@ import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
 const content = Buffer.from(Array.from({ length: 1000 }, (_, at) => at % 251))
 
-test.serial('a piece holds until the next one is asked for, and all come in order', async (t) => {
+test.serial('a piece stays valid until the next one is requested, and all come in order', async (t) => {
   const path = join(await temporaryDirectory(t), 'file')
   writeFileSync(path, content)
   const fd = openSync(path, 'r')
   const came: Buffer[] = []
   for await (const piece of piecesOf(fd, { from: 3, to: 990, pieceBytes: 64, isReused: true })) {
-    // The one after it has been read by then.
+    // By then, the following piece has been read.
     await stat(path)
     came.push(Buffer.from(piece))
   }
@@ -21,7 +21,7 @@ test.serial('a piece holds until the next one is asked for, and all come in orde
   closeSync(fd)
 })
 
-test.serial('a file that is shorter gives what it has', async (t) => {
+test.serial('a file shorter than the requested range is read to its end', async (t) => {
   const path = join(await temporaryDirectory(t), 'file')
   writeFileSync(path, content)
   const fd = openSync(path, 'r')

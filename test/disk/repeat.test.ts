@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { repeat } from '../../src/disk/clock.ts'
 
-/** Work that ends, or fails, when the test says so. */
+/** Work that the test ends or makes fail. */
 function steered() {
   const ends: ((error?: Error) => void)[] = []
   const work = () =>
@@ -12,7 +12,7 @@ function steered() {
   return { ends, work }
 }
 
-test('work runs again after its interval, never twice at once, and a failed run stops none', async (t) => {
+test('work runs again after its interval, even after a failed run, and never twice at once', async (t) => {
   const { ends, work } = steered()
   const failures: unknown[] = []
   const begun = async (runs: number) => {
@@ -21,7 +21,7 @@ test('work runs again after its interval, never twice at once, and a failed run 
   const repeated = repeat(1, work, (error) => failures.push(error))
   const first = repeated.now()
   t.is(repeated.now(), first)
-  const failure = new Error('the store is away')
+  const failure = new Error('the store is unavailable')
   ends[0]?.(failure)
   await first
   t.deepEqual(failures, [failure])
@@ -36,7 +36,7 @@ test('work runs again after its interval, never twice at once, and a failed run 
   t.is(failures.length, 1)
 })
 
-test('a stop waits for the run under way, and no other begins', async (t) => {
+test('a stop waits for the current run, and no other run begins', async (t) => {
   const { ends, work } = steered()
   const repeated = repeat(1, work, (error) => t.fail(String(error)))
   void repeated.now()

@@ -20,7 +20,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const nobody = { uid: null, gid: null, mode: undefined, sourceMode: undefined }
 
-/** Packs what is in `source`, and puts it into `target`; `meanwhile` runs once the beginning of a large file has been read. */
+/** Packs the content of `source` and puts it into `target`; `meanwhile` runs after the first read of a large file. */
 async function copied(
   t: ExecutionContext,
   source: string,
@@ -61,7 +61,7 @@ const bytes = (...parts: (string | number)[]): Buffer =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
 const within = (directory: string, name: Buffer) => Buffer.concat([Buffer.from(`${directory}/`), name])
 
-test('names and link targets arrive byte by byte, in whatever encoding they are', async (t) => {
+test('names and link targets arrive byte for byte, in any encoding', async (t) => {
   const [source, target] = [join(temporaryDirectory(t), 'source'), join(temporaryDirectory(t), 'target')]
   mkdirSync(source)
   const names = [
@@ -88,10 +88,10 @@ test('names and link targets arrive byte by byte, in whatever encoding they are'
   t.true(readlinkSync(join(target, 'link'), { encoding: 'buffer' }).equals(bytes('to/caf', 0xe9)))
   t.true(said.length > names.length)
   t.deepEqual(changed, [])
-  t.deepEqual((await copied(t, source, target)).said, [], 'all of it is there')
+  t.deepEqual((await copied(t, source, target)).said, [], 'nothing is missing')
 })
 
-test('a large file that becomes shorter while its tree is read arrives as far as it was read, and is named', async (t) => {
+test('a large file truncated while its tree is packed arrives as far as it was read, and is reported', async (t) => {
   const [source, target] = [join(temporaryDirectory(t), 'source'), join(temporaryDirectory(t), 'target')]
   mkdirSync(source)
   const log = Buffer.alloc(12 * 1024 * 1024, 'a line of a log\n')
