@@ -7,7 +7,7 @@ import { FakeServer } from '../helpers/servers/fake-server.ts'
 const slowAddress = { NODE_OPTIONS: `--import=${resolve('dist/test/fixtures/slow-address.js')}` }
 const named = (url: string) => url.replace('127.0.0.1', 'rsm.test')
 
-test('a distant server is reached by name although its other address has no route', async (t) => {
+test('a distant server is reached by name even if one of its addresses has no route', async (t) => {
   const { url } = await startFakeServer(t, { 'GET /api/auth/me': () => ({ id: 1, username: 'ann' }) })
   const env = cleanEnv(temporaryDirectory(t), { ...slowAddress, RSM_URL: named(url), RSM_TOKEN: 'x' })
   const { exit, stderr } = await runRsm(['whoami'], env)

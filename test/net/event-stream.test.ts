@@ -8,7 +8,7 @@ const wanted: ServerEvent[] = [
   { event: 'end', data: '1\n2', id: '1' },
 ]
 
-test('events come out the same however the bytes are cut', (t) => {
+test('parsed events do not depend on how the bytes are split', (t) => {
   const bytes = Buffer.from(stream)
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), (cuts) => {
@@ -21,6 +21,6 @@ test('events come out the same however the bytes are cut', (t) => {
   )
 })
 
-test('a comment and an event without data are nothing', (t) => {
+test('a comment and an event without data are ignored', (t) => {
   t.deepEqual(new SseParser().push(Buffer.from(': ping\n\nevent: x\n\n')), [])
 })

@@ -3,7 +3,7 @@ import test from 'ava'
 import type { WebSocket } from 'ws'
 import { keepAlive } from '../../src/net/web-socket.ts'
 
-/** A socket whose pings are counted, under a clock that a test turns on. */
+/** A socket whose pings are recorded, with a clock that the test advances. */
 function alive() {
   const told: string[] = []
   const socket = Object.assign(new EventEmitter(), {
@@ -21,7 +21,7 @@ function alive() {
   return { told, socket, pass: () => tick?.(), isWaiting: () => tick !== null }
 }
 
-test('F11 a connection is ended after two pings without a word, and anything that comes counts', (t) => {
+test('F11 a connection is terminated after two unanswered pings, and any frame counts as an answer', (t) => {
   const { told, socket, pass } = alive()
   const look = (times: number) => {
     for (let time = 0; time < times; time++) pass()
@@ -38,7 +38,7 @@ test('F11 a connection is ended after two pings without a word, and anything tha
   t.deepEqual(told.slice(6), ['ping', 'ping', 'lost', 'terminate'])
 })
 
-test('a connection that is closed is pinged no more', (t) => {
+test('a closed connection is not pinged', (t) => {
   const { told, socket, pass, isWaiting } = alive()
   socket.emit('close')
   t.false(isWaiting())

@@ -4,7 +4,7 @@ import { PartSize } from '../../src/net/request.ts'
 const KiB = 1024
 const MiB = 1024 * KiB
 
-test('parts begin at 512 KiB, and grow by what fits into a second, eightfold at most', (t) => {
+test('parts begin at 512 KiB, and grow up to eightfold, to the bytes sent in one second', (t) => {
   for (const [took, grown] of [
     [1, 4 * MiB],
     [125, 4 * MiB],
@@ -21,7 +21,7 @@ test('parts begin at 512 KiB, and grow by what fits into a second, eightfold at 
   }
 })
 
-test('parts stay between 64 KiB and the most, and whatever a request takes they are whole bytes', (t) => {
+test('parts stay between 64 KiB and the maximum, and are whole bytes', (t) => {
   const parts = new PartSize(16 * MiB)
   for (let n = 0; n < 5; n++) parts.took(1)
   t.is(parts.bytes, 16 * MiB)

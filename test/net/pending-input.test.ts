@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import { TypedCounter } from '../../src/core/terminals/terminal.ts'
 import { PendingInput } from '../../src/net/pending-input.ts'
 
-test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {
+test('a large paste is sent in frames of whole characters, and later input waits for room in the socket', (t) => {
   const sent: { data: string; done: () => void }[] = []
   let drained = 0
   const send = (data: string, _: unknown, done: () => void) => void sent.push({ data, done })
@@ -25,7 +25,7 @@ test('a large paste goes in frames that split no character, and what follows wai
   t.is(drained, 1)
 })
 
-test('input that waited for a socket that is lost goes on with the next one', (t) => {
+test('input pending on a lost socket is sent over the next one', (t) => {
   let drained = 0
   const input = new PendingInput({ drained: () => void drained++, lost: () => {} })
   input.attach({ bufferedAmount: 400_000, send: () => {} }, { by: '', count: 0 })
@@ -39,7 +39,7 @@ test('input that waited for a socket that is lost goes on with the next one', (t
   t.deepEqual(sent, ['xheld'])
 })
 
-/** A server that counts, over sockets that carry `deliver` frames of each connection. */
+/** A server that counts input, over connections that each deliver `deliver` frames. */
 function startCounter(t: ExecutionContext) {
   let now = 0
   const typed = new TypedCounter()
@@ -61,7 +61,7 @@ function startCounter(t: ExecutionContext) {
   return { ...seen, input, connect, text: () => seen.text }
 }
 
-test('P58 what a lost connection swallowed goes again, in order, from where the host has counted', (t) => {
+test('P58 input lost with a connection is sent again in order, from the host’s count', (t) => {
   for (let run = 0; run < 200; run++) {
     const { input, connect, text, lost } = startCounter(t)
     const most = (count: number) => Math.floor(Math.random() * count)
@@ -79,7 +79,7 @@ test('P58 what a lost connection swallowed goes again, in order, from where the 
   }
 })
 
-test('P58 input that is kept no longer is told as missing, and what follows it is dropped up to the next key', (t) => {
+test('P58 input that is no longer kept is reported as missing, and later input is dropped up to the next key', (t) => {
   const { input, connect, text, lost, tick } = startCounter(t)
   connect(1)
   t.is(input.push('a'), 'taken')
@@ -102,7 +102,7 @@ test('P58 input that is kept no longer is told as missing, and what follows it i
   t.regex(lost[1] ?? '', /: 22 characters of input are missing;/)
 })
 
-test('P58 a server that does not count: what was typed after the cut is dropped and told, if anything may be missing', (t) => {
+test('P58 without a count from the server, input typed after a cut is dropped and reported if any may be missing', (t) => {
   const { input, lost, tick } = startCounter(t)
   const sent: string[] = []
   input.push('early ')
@@ -119,7 +119,7 @@ test('P58 a server that does not count: what was typed after the cut is dropped 
   t.deepEqual(sent, ['early '])
 })
 
-test('P58 another client has typed in between: what is held is dropped and told', (t) => {
+test('P58 held input is dropped and reported if another client typed in between', (t) => {
   const { input, connect, text, lost, typed } = startCounter(t)
   connect()
   input.push('mine')
@@ -131,7 +131,7 @@ test('P58 another client has typed in between: what is held is dropped and told'
   t.regex(lost[0] ?? '', /input may be missing, and the 4 characters typed since are dropped/)
 })
 
-test('P58 another client has typed in between: input of a client that had sent none before is dropped, too', (t) => {
+test('P58 held input of a client that sent none before is also dropped if another client typed in between', (t) => {
   const { input, connect, text, lost, typed } = startCounter(t)
   connect()
   input.detach()
@@ -146,7 +146,7 @@ test('P58 another client has typed in between: input of a client that had sent n
   t.regex(lost[0] ?? '', /the 2 characters typed since are dropped/)
 })
 
-test('P58 input beyond what is kept without a connection is refused, and so is all after it until that is told', (t) => {
+test('P58 input beyond the limit without a connection is refused, as is later input until that is reported', (t) => {
   const { input, connect, text, lost, tick } = startCounter(t)
   connect()
   input.push('a')
@@ -163,7 +163,7 @@ test('P58 input beyond what is kept without a connection is refused, and so is a
   t.is(text(), 'abc')
 })
 
-test('P58 after a gap Ctrl-C passes however fast it is pressed, and what follows it is still dropped', (t) => {
+test('P58 Ctrl-C passes after a gap at any speed, and input after it is still dropped', (t) => {
   const { input, connect, text, typed, tick } = startCounter(t)
   connect()
   input.push('a')

@@ -18,7 +18,7 @@ const hosts = ['rsm.example', 'a.rsm.example', 'rsm.example.org', 'xrsm.example'
 const lists = ['', 'rsm.example', '.rsm.example', '*.rsm.example', 'RSM.Example', 'other, rsm.example', '*']
 const withPorts = ['rsm.example:PORT', 'rsm.example:1', '127.0.0.1', '127.0.0.1:1', 'example']
 
-test('NO_PROXY means what it means to undici', async (t) => {
+test('NO_PROXY has the same meaning as in undici', async (t) => {
   const port = await startServer(t, (_, answer) => answer.end())
   const proxy = `http://127.0.0.1:${await startServer(t, (_, answer) => answer.end())}`
   for (const entry of [...lists, ...withPorts])
@@ -40,7 +40,7 @@ test('NO_PROXY means what it means to undici', async (t) => {
     }
 })
 
-/** Whether a server at the host is reached directly. Networks of IPv6 are in proxy.test.ts: curl 7.88 does not match them. */
+/** Hosts that are reached directly or not. IPv6 networks are in proxy.test.ts, because curl 7.88 does not match them. */
 const byList: readonly (readonly [host: string, list: string, isDirect: boolean])[] = [
   ['127.0.0.1', '127.0.0.0/8', true],
   ['127.0.0.1', '127.0.0.1/32', true],
@@ -77,14 +77,14 @@ function knowsNetworks(): boolean {
   }
 }
 
-test('NO_PROXY means what it means to curl, networks of IPv4 included', async (t) => {
+test('NO_PROXY has the same meaning as in curl, including IPv4 networks', async (t) => {
   const asked = new Set<string>()
   const port = await startServer(t, (_, answer) => answer.end())
   const proxy = `http://127.0.0.1:${await startServer(t, ({ url = '' }, answer) => {
     asked.add(new URL(url).search)
     answer.end()
   })}`
-  // Older ones know no networks; the table stands without them.
+  // Older versions of curl do not know networks, so only our own result is checked there.
   const hasCurl = knowsNetworks()
   const look = async ([host, list, isDirect]: (typeof byList)[number], index: number) => {
     const url = `http://${host}:${port}/?${index}`

@@ -127,7 +127,7 @@ for (const [list, told] of [
   ['127.*, 127.0.0.1', null],
   ['localhost,.a.example,*.b.example,c_1.example.:443,fd00::/8,*', null],
 ] as const)
-  test(`NO_PROXY=${list} ${told === null ? 'is understood, or does not matter' : 'is warned of'}`, (t) => {
+  test(`NO_PROXY=${list} ${told === null ? 'causes no warning' : 'causes a warning'}`, (t) => {
     const warnings: string[] = []
     proxyFor(new URL('http://127.0.0.1'), { HTTP_PROXY: 'p', NO_PROXY: list }, (text) => warnings.push(text))
     t.deepEqual(
@@ -138,7 +138,7 @@ for (const [list, told] of [
     proxyFor(new URL('http://127.0.0.1'), { NO_PROXY: list }, (text) => t.fail(text))
   })
 
-test('agent and command line warn once of an entry of NO_PROXY that they do not understand', async (t) => {
+test('agent and command line warn once about an invalid entry of NO_PROXY', async (t) => {
   const fake = await startFakeServer(t, { 'GET /api/auth/me': () => ({ id: 1, username: 'ann' }) })
   const { port } = await startConnectProxy(t, fake.url)
   const variables = { HTTP_PROXY: `127.0.0.1:${port}`, no_proxy: '127.*' }
@@ -162,7 +162,7 @@ test('agent and command line warn once of an entry of NO_PROXY that they do not 
   t.is(warned.filter((line) => line.startsWith('no_proxy has 127.*')).length, 1, warned.join('\n'))
 })
 
-test('agent and command line pin a certificate through a proxy, too', async (t) => {
+test('agent and command line also pin a certificate through a proxy', async (t) => {
   const { server, url } = await startTlsServer(t, { selfSigned: true })
   const { port, tunnels } = await startConnectProxy(t, url)
   const pin = server.fingerprint ?? ''

@@ -22,7 +22,7 @@ async function serverOf(t: ExecutionContext, listener: RequestListener): Promise
 
 const post = { method: 'POST', path: '/', headers: {} }
 
-test('pieces arrive in order, though each is used again as soon as the next is asked for', async (t) => {
+test('pieces arrive in order, even if their buffer is reused once the next one is requested', async (t) => {
   const send = await serverOf(t, (request, response) => {
     void buffer(request).then((whole) => response.end(whole))
   })
@@ -43,7 +43,7 @@ test('pieces arrive in order, though each is used again as soon as the next is a
   }
 })
 
-test('an answer that comes before the end of a body is given, and the rest is not read', async (t) => {
+test('a response that arrives before the end of the body is returned, and the rest is not read', async (t) => {
   const send = await serverOf(t, (request, response) => {
     request.once('data', () => response.writeHead(413).end('too much'))
   })
@@ -64,7 +64,7 @@ test('an answer that comes before the end of a body is given, and the rest is no
   await until('its source is closed', () => isClosed)
 })
 
-test('what reading a body fails with is what the request rejects with; what the network does is explained', async (t) => {
+test('a request rejects with the error of its body’s source, and explains errors of the network', async (t) => {
   let isAborted = false
   let reached = () => {}
   const there = new Promise<void>((resolve) => {
@@ -80,7 +80,7 @@ test('what reading a body fails with is what the request rejects with; what the 
     throw fault
   }
   t.is(await t.throwsAsync(send({ ...post, body: failing() })), fault)
-  await until('the server sees it broken off', () => isAborted)
+  await until('the server sees the request aborted', () => isAborted)
   const broken = await serverOf(t, (request) => {
     request.once('data', () => request.socket.destroy())
   })

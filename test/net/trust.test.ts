@@ -20,7 +20,7 @@ async function startServer(t: ExecutionContext, cert: string, key: string): Prom
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('each certificate of --ca-file is an authority, as in curl: root, intermediate, chain, or the server', async (t) => {
+test('each certificate in --ca-file is trusted, as in curl: root, intermediate, chain or server certificate', async (t) => {
   const { root, intermediate, leaf, stranger, key, file } = authorities(t)
   const url = await startServer(t, leaf + intermediate, key)
   const ask = async (ca: string, warn?: (text: string) => void) => {
@@ -42,7 +42,7 @@ test('each certificate of --ca-file is an authority, as in curl: root, intermedi
     message: /certificate is not trusted/,
   })
   t.regex(untrusted.hint ?? '', /ca\.pem contains neither this certificate nor .* -connect 127\.0\.0\.1:\d+$/)
-  // What works today works after an upgrade, too.
+  // A damaged certificate does not stop a client with a configured file, so that it works after an upgrade.
   const warnings: string[] = []
   t.is(await ask(stranger + damaged + root, (text) => warnings.push(text)), 200)
   t.regex(warnings.join('\n'), /^\S+ca\.pem: certificate 2 \(line \d+\) is damaged$/)
@@ -56,7 +56,7 @@ test('each certificate of --ca-file is an authority, as in curl: root, intermedi
   )
 })
 
-test('a damaged certificate of the system ends none of the others', async (t) => {
+test('a damaged system certificate does not affect the others', async (t) => {
   const { root, intermediate, leaf, stranger, key, file } = authorities(t)
   const url = await startServer(t, leaf + intermediate, key)
   const trust = trustOptions(undefined, undefined, [file(stranger + damaged + root)])

@@ -5,7 +5,7 @@ import { GivenUp, install, type Patience } from '../../src/ssh/conversation.ts'
 const long = 60_000
 const patience: Patience = { start: long, inspect: long, piece: long, place: long, install: long }
 
-/** A host that reached the question for its executable, which takes until `answer`; `stop` is a cancel from outside. */
+/** An installation that waits for its executable until `answer`; `stop` is a cancel from outside. */
 function asking() {
   const [stdout, stderr, stop] = [new PassThrough(), new PassThrough(), new AbortController()]
   let answer = () => {}
@@ -39,7 +39,7 @@ function asking() {
   return { stdout, stop, closed, isAsked, end, answer: () => answer() }
 }
 
-test('a cancel is the end of an installation, also where its connection closes first', async (t) => {
+test('a cancel ends an installation with its reason, even if the connection closes first', async (t) => {
   const { stop, closed, isAsked, end, answer } = asking()
   await isAsked
   const cancel = new Error('cancelled')
@@ -49,7 +49,7 @@ test('a cancel is the end of an installation, also where its connection closes f
   t.is(await t.throwsAsync(end), cancel)
 })
 
-test('a host that says too much is given up for that, also where its connection closes first', async (t) => {
+test('an installation fails on too much output of the host, even if the connection closes first', async (t) => {
   const { stdout, closed, isAsked, end, answer } = asking()
   await isAsked
   stdout.write('x\n'.repeat(20_000))
