@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/base-agent.js', import.meta.url))
 
-/** Starts the base-protocol agent as a process of its own; answers what it printed of the messages that it got. */
+/** Starts the base-protocol agent as a separate process; returns the lines it prints about the messages it receives. */
 async function startBaseAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<string[]> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const child = spawn(process.execPath, [program, server.url, token, hostname], {
@@ -27,7 +27,7 @@ async function startBaseAgent(t: ExecutionContext, server: TestServer, hostname:
   return lines
 }
 
-test('P10 an agent written from docs/reference/base-api.md alone gets its pending task, runs it, and its result is right', async (t) => {
+test('P10 an agent written from docs/reference/base-api.md alone runs its pending task and reports the right result', async (t) => {
   const server = await startTestServer(t)
   const messages = await startBaseAgent(t, server, 'old1')
   const host = (await server.data('GET', '/api/hosts')).content[0]
@@ -63,7 +63,7 @@ test('P10 an agent written from docs/reference/base-api.md alone gets its pendin
   t.deepEqual([...new Set(messages.slice(1))], ['got EXECUTE_SCRIPT'])
 })
 
-test('a cancel that a base-protocol agent can not carry out ends LOST and says why', async (t) => {
+test('a cancel that a base-protocol agent cannot execute makes the result LOST, with the reason', async (t) => {
   const server = await startTestServer(t)
   await startBaseAgent(t, server, 'old2')
   const started = await server.data('POST', '/api/tasks', {

@@ -17,17 +17,17 @@ import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
 const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
   commands: Record<string, object>
 }
-/** What ajv writes into code that is made ahead, which rsm does not do; and what an error tells to import. */
+/** Names in code that ajv would generate, which rsm never does, and one in an error message. */
 const isWritten = (name: string) => /^(ajv(-formats)?\/dist\/|reflect-metadata$)/.test(name)
 
-/** The directory of the part that has this command. */
+/** Directory of the part that has a command. */
 function partOf(id: string): string {
   const [topic = ''] = id.split(':')
   if (topic === 'agent') return 'dist/agent'
   return topic === 'server' || topic === 'quickstart' ? 'dist/server' : 'dist/cli'
 }
 
-test('every command is in the bundle of its part, and in no other', (t) => {
+test('every command is only in the bundle of its part', (t) => {
   for (const id of Object.keys(commands))
     for (const part of ['dist/cli', 'dist/agent', 'dist/server'])
       t.is(
@@ -37,7 +37,7 @@ test('every command is in the bundle of its part, and in no other', (t) => {
       )
 })
 
-test('the bundles need no package, and the command line holds nothing of server and agent', (t) => {
+test('the bundles need no package, and the command line contains no code of server or agent', (t) => {
   const builtIn = new Set([...builtinModules, ...builtinModules.map((name) => `node:${name}`)])
   for (const part of ['cli', 'agent', 'server'])
     for (const name of readdirSync(join('dist', part), { recursive: true }) as string[]) {
@@ -54,7 +54,7 @@ test('the bundles need no package, and the command line holds nothing of server 
     }
 })
 
-/** The file and all that is loaded before its first line runs. */
+/** A file and everything loaded before its first line runs. */
 function loadedWith(file: string): Set<string> {
   const loaded = new Set([file])
   for (const each of loaded)
@@ -71,7 +71,7 @@ test('a command starts with few files, and without node:crypto, which is slow to
   }
 })
 
-test('what speaks to PostgreSQL is in the bundle, and loaded by who names a store there only', (t) => {
+test('the PostgreSQL client is in the bundle, and loaded only for a store in PostgreSQL', (t) => {
   const ofPostgres = (file: string) => readFileSync(file, 'utf8').includes('SCRAM-SHA-256')
   const start = 'dist/server/commands/server/start.js'
   const late = [...readFileSync(start, 'utf8').matchAll(/import\("([^"]*)"\)/g)]
@@ -86,7 +86,7 @@ test('what speaks to PostgreSQL is in the bundle, and loaded by who names a stor
   t.is(all.filter((name) => ofPostgres(join('dist/server', name))).length, 1)
 })
 
-test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
+test('the code for completion is in the bundle, and loads no code that runs commands', (t) => {
   const answer = 'dist/cli/cli/completion/answer.cjs'
   const text = readFileSync(answer, 'utf8')
   t.true(text.length < 60_000, `${text.length} bytes`)
@@ -96,7 +96,7 @@ test('what answers a Tab is in the bundle, and loads nothing of what runs a comm
   for (const file of late) t.true(existsSync(file), file)
 })
 
-/** Run from the bundle, whatever has been compiled since. */
+/** Runs from the bundle, even if the code was compiled since. */
 function inBundle(t: ExecutionContext, script: string) {
   return spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     env: cleanEnv(temporaryDirectory(t)),
@@ -104,13 +104,13 @@ function inBundle(t: ExecutionContext, script: string) {
   })
 }
 
-test('a mistake in the words typed is told by the bundle as by the sources', (t) => {
+test('the bundle reports an unknown option like the sources', (t) => {
   const ran = inBundle(t, `(await import('./dist/cli/cli.js')).main(['whoami', '--nosuch'])`)
   t.is(ran.status, 2)
   t.is(ran.stderr, 'rsm: unknown option --nosuch\n     rsm whoami --help\n')
 })
 
-test('what the bundle loads late is whole once it is wanted: errors are wrapped, their stacks cleaned', (t) => {
+test('code that the bundle loads late works: errors are wrapped, and their stacks cleaned', (t) => {
   const ran = inBundle(
     t,
     `
@@ -127,7 +127,7 @@ test('what the bundle loads late is whole once it is wanted: errors are wrapped,
   t.regex(stack, /^Error: many words .*\n +at /)
 })
 
-test('a command behind a global flag is loaded from the bundle of its part', (t) => {
+test('a command after a global flag is loaded from the bundle of its part', (t) => {
   const env = cleanEnv(temporaryDirectory(t))
   const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
     commands: Record<string, { flags: Record<string, { type: string; helpGroup?: string }> }>
@@ -146,7 +146,7 @@ test('a command behind a global flag is loaded from the bundle of its part', (t)
   }
 })
 
-test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {
+test('code compiled after the bundle runs instead of it, as does compiled code without a bundle', (t) => {
   const root = temporaryDirectory(t)
   for (const directory of ['bin', 'dist/src', 'dist/cli'])
     mkdirSync(join(root, directory), { recursive: true })
@@ -186,12 +186,12 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   t.is(runs('hosts', 'list'), 'compiled\n')
 })
 
-test('a stack names lines of the sources', (t) => {
+test('a stack trace names lines of the sources', (t) => {
   const root = temporaryDirectory(t)
-  // The bundle alone: beside what has been compiled since, that would run.
+  // Only the bundle: newer compiled code would run instead.
   for (const part of ['package.json', 'bin', 'dist/agent'])
     cpSync(part, join(root, part), { recursive: true })
-  // It needs the socket of an agent.
+  // Fails, because it needs the socket of an agent.
   const ran = spawnSync(process.execPath, [join(root, 'bin/run.js'), '__pty', '/tmp'], {
     env: cleanEnv(root),
     encoding: 'utf8',

@@ -11,7 +11,7 @@ const length = 100_000
 const paste = Array.from({ length: length / 10 }, (_, at) => `${String(at).padStart(9, '0')}\n`).join('')
 const pieceLength = 2_000
 
-/** A session that shows what is typed as it came, and both ways to its host in the hands of the test. */
+/** A session that echoes raw input; the test can cut both connections between client and host. */
 async function openPaste(t: ExecutionContext) {
   const server = await startTestServer(t)
   const toHost = await startCutLink(t, server.url)
@@ -47,12 +47,12 @@ async function openPaste(t: ExecutionContext) {
   return { server, attachment, seen, toServer, toHost }
 }
 
-/** Pastes in pieces, and cuts after each of these. */
+/** Pastes in pieces, and cuts after those in `cuts`. */
 async function pasteOver(attachment: Attachment, cut: () => void, cuts: readonly number[]): Promise<void> {
   for (let at = 0; at < length; at += pieceLength) {
     attachment.type(paste.slice(at, at + pieceLength))
     if (cuts.includes(at / pieceLength)) cut()
-    // As fast as a terminal hands it over, and no faster.
+    // At the speed of a terminal.
     await turn()
   }
 }
@@ -64,7 +64,7 @@ for (const [what, side] of [
   ['client and server', 'toServer'],
   ['server and host', 'toHost'],
 ] as const)
-  test(`P58 a paste over cuts between ${what} is typed whole, and no part of it twice`, async (t) => {
+  test(`P58 a paste over cuts between ${what} is typed whole and only once`, async (t) => {
     const opened = await openPaste(t)
     const { attachment, seen } = opened
     const cuts = places(2)
@@ -74,7 +74,7 @@ for (const [what, side] of [
     t.deepEqual(seen.refused, [])
   })
 
-test('P58 a paste over a restart of the server is typed whole, and no part of it twice', async (t) => {
+test('P58 a paste over a restart of the server is typed whole and only once', async (t) => {
   const { server, attachment, seen } = await openPaste(t)
   let restarted: Promise<void> | undefined
   const cuts = places(1)

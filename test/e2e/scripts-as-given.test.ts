@@ -36,28 +36,28 @@ const forms: readonly (readonly [
   stdout: string,
   exit?: number,
 ])[] = [
-  ['without a newline at its end', 'BASH', 'echo one\necho two', 'one\ntwo\n'],
+  ['without a final newline', 'BASH', 'echo one\necho two', 'one\ntwo\n'],
   ['in Python with CR LF', 'PYTHON', 'print(1)\r\nif True:\r\n  print(2)\r\n', '1\n2\n'],
   ['in Python with a byte order mark', 'PYTHON', '\ufeffprint("ü")\n', 'ü\n'],
-  ['whose first line says -e', 'BASH', '#!/bin/bash -e\necho one\nfalse\necho two\n', 'one\n', 1],
+  ['with -e in its first line', 'BASH', '#!/bin/bash -e\necho one\nfalse\necho two\n', 'one\n', 1],
   [
-    'whose first line says -euo pipefail',
+    'with -euo pipefail in its first line',
     'BASH',
     '#!/bin/bash -euo pipefail\nfalse | true\necho on\n',
     '',
     1,
   ],
-  ['whose first line says nothing of -e', 'BASH', '#!/bin/sh\nfalse\necho on\n', 'on\n'],
+  ['without -e in its first line', 'BASH', '#!/bin/sh\nfalse\necho on\n', 'on\n'],
   [
-    'whose first line tells Python to ignore asserts',
+    'with an option for Python in its first line',
     'PYTHON',
     '#!/usr/bin/env python3 -O\nassert False\nprint(1)',
     '1\n',
   ],
-  ['with CR inside of a line', 'BASH', "printf 'a\rb' | wc -c", '3\n'],
+  ['with CR inside a line', 'BASH', "printf 'a\rb' | wc -c", '3\n'],
 ]
 
-test('a script runs byte for byte as it was given, and what ran is shown with its sha256', async (t) => {
+test('a script runs byte for byte as given, and is shown with its sha256', async (t) => {
   const { server, hostId } = await oneHost(t)
   for (const [what, type, content, stdout, exitCode = 0] of forms) {
     const ran = await run(server, hostId, { script: { type, content } })
@@ -69,7 +69,7 @@ test('a script runs byte for byte as it was given, and what ran is shown with it
   }
 })
 
-test('a script that would not run as it reads is a 400 that names line and way out, wherever it comes in', async (t) => {
+test('a script that would not run as it reads is a 400 with line and remedy, for tasks and stored scripts', async (t) => {
   const { server, hostId } = await oneHost(t)
   const target = { hostIds: [hostId] }
   for (const [content, says] of [
@@ -99,7 +99,7 @@ test('a script that would not run as it reads is a 400 that names line and way o
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
-test('a body that is no UTF-8 is a 400: its script would run altered', async (t) => {
+test('a body that is not UTF-8 is a 400, because its script would run altered', async (t) => {
   const { server } = await oneHost(t)
   const text = JSON.stringify({ name: 'latin', type: 'BASH', content: 'echo caf?' })
   const bytes = Buffer.from(text)
@@ -113,7 +113,7 @@ test('a body that is no UTF-8 is a 400: its script would run altered', async (t)
   t.regex(await answer.text(), /not valid UTF-8/)
 })
 
-test('the largest script runs, and with the largest parameters, though their frame is far over 1 MiB', async (t) => {
+test('the largest script runs with the largest parameters, in a frame far over 1 MiB', async (t) => {
   const { server, hostId } = await oneHost(t)
   const mostBytes = 1024 * 1024
   const head = 'echo "$A" | wc -c; echo "${#A9}"; exit 7\n'
@@ -131,7 +131,7 @@ test('the largest script runs, and with the largest parameters, though their fra
   t.is(over.status, 400)
 })
 
-test('a parameter of the largest size starts, one byte more is a 400 that names it', async (t) => {
+test('a task with the largest parameter starts, one byte more is a 400 that names the parameter', async (t) => {
   const { server, hostId } = await oneHost(t)
   const most = 'ü'.repeat(65_534)
   const content = 'printf %s "$A" | wc -c; printf %s "$B"'

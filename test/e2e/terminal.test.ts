@@ -10,7 +10,7 @@ import { bashOnPty, rsm } from '../helpers/terminals/pty.ts'
 import { missing, openWindow } from '../helpers/terminals/tmux.ts'
 import { until } from '../helpers/until.ts'
 
-/** A server and an agent for all of this file. */
+/** Server and agent of all tests of this file. */
 const shared = { server: undefined as unknown as TestServer, shell: '' }
 const ends: (() => unknown)[] = []
 test.before(async (t) => {
@@ -28,7 +28,7 @@ test.after.always(async () => {
   for (const end of ends) await end()
 })
 
-/** A window in whose shell `rsm terminal web1` speaks to that server. */
+/** A window whose shell runs `rsm` against that server. */
 function openTerminal(t: ExecutionContext) {
   return openWindow(t, { RSM_URL: shared.server.url, RSM_TOKEN: shared.server.token })
 }
@@ -39,7 +39,7 @@ const withVim = missing('tmux', 'vim').length > 0 ? test.skip : test
 const withHtop = missing('tmux', 'htop').length > 0 ? test.skip : test
 
 inTmux(
-  'a shell on a host: typed at, resized, suspended, taken up again, left with its exit code',
+  'a shell on a host accepts input, resizes, suspends, resumes, and ends with its exit code',
   async (t) => {
     const window = await openTerminal(t)
     await window.type(`clear; stty -g >before; ${rsm} terminal web1 --shell ${shared.shell}\n`)
@@ -71,43 +71,38 @@ inTmux(
   },
 )
 
-withVim(
-  'vim looks through rsm as it looks without: its screens are the same, and its file is written',
-  async (t) => {
-    const [through, direct] = await Promise.all([openTerminal(t), openWindow(t)])
-    const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1} über 漢字 ${'x'.repeat(at)}`).join(
-      '\n',
+withVim('vim has the same screens through rsm as without it, and writes its file', async (t) => {
+  const [through, direct] = await Promise.all([openTerminal(t), openWindow(t)])
+  const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1} über 漢字 ${'x'.repeat(at)}`).join('\n')
+  const same = (what: string) =>
+    until(`${what} looks the same`, async () => (await through.screen()) === (await direct.screen())).catch(
+      async () => {
+        t.is(await through.screen(), await direct.screen(), what)
+      },
     )
-    const same = (what: string) =>
-      until(`${what} looks the same`, async () => (await through.screen()) === (await direct.screen())).catch(
-        async () => {
-          t.is(await through.screen(), await direct.screen(), what)
-        },
-      )
-    for (const window of [through, direct]) writeFileSync(join(window.home, 'text.txt'), `${text}\n`)
-    const vim = `vim -u NONE -i NONE -N --cmd 'syntax off|set ruler ttimeoutlen=50' text.txt`
-    await direct.type(`clear; ${vim}\n`)
-    await through.type(
-      `clear; ${rsm} terminal web1 --shell ${shared.shell} -- "cd $HOME; exec ${vim}"; echo "exit $?"\n`,
-    )
-    await Promise.all([direct.shows(/^line 29 /m), through.shows(/^line 29 /m)])
-    await same('the file')
-    const steps: [what: string, keys: string[]][] = [
-      ['typing', ['G', 'o', 'new 字', 'Escape']],
-      ['another window', [':split', 'Enter', '1', '0', 'G']],
-      ['a selection', ['V', '3', 'j']],
-    ]
-    for (const [what, keys] of steps) {
-      for (const window of [through, direct]) await window.press(...keys)
-      await same(what)
-    }
-    for (const window of [through, direct]) await window.resize(72, 22)
-    await same('a smaller window')
-    for (const window of [through, direct]) await window.press('Escape', ':wqa', 'Enter')
-    await through.shows(/^exit 0$/m)
-    t.is(readFileSync(join(through.home, 'text.txt'), 'utf8'), `${text}\nnew 字\n`)
-  },
-)
+  for (const window of [through, direct]) writeFileSync(join(window.home, 'text.txt'), `${text}\n`)
+  const vim = `vim -u NONE -i NONE -N --cmd 'syntax off|set ruler ttimeoutlen=50' text.txt`
+  await direct.type(`clear; ${vim}\n`)
+  await through.type(
+    `clear; ${rsm} terminal web1 --shell ${shared.shell} -- "cd $HOME; exec ${vim}"; echo "exit $?"\n`,
+  )
+  await Promise.all([direct.shows(/^line 29 /m), through.shows(/^line 29 /m)])
+  await same('the file')
+  const steps: [what: string, keys: string[]][] = [
+    ['typing', ['G', 'o', 'new 字', 'Escape']],
+    ['another window', [':split', 'Enter', '1', '0', 'G']],
+    ['a selection', ['V', '3', 'j']],
+  ]
+  for (const [what, keys] of steps) {
+    for (const window of [through, direct]) await window.press(...keys)
+    await same(what)
+  }
+  for (const window of [through, direct]) await window.resize(72, 22)
+  await same('a smaller window')
+  for (const window of [through, direct]) await window.press('Escape', ':wqa', 'Enter')
+  await through.shows(/^exit 0$/m)
+  t.is(readFileSync(join(through.home, 'text.txt'), 'utf8'), `${text}\nnew 字\n`)
+})
 
 withHtop('htop starts, follows the size of the window, and quits', async (t) => {
   const window = await openTerminal(t)
@@ -120,7 +115,7 @@ withHtop('htop starts, follows the size of the window, and quits', async (t) => 
   t.pass()
 })
 
-test('an administrator reads along, which the user is told, and can not type', async (t) => {
+test('an administrator can watch, with a notice to the user, and cannot type', async (t) => {
   const { server } = shared
   const home = temporaryDirectory(t)
   const env = { RSM_URL: server.url, RSM_TOKEN: server.token }
@@ -150,7 +145,7 @@ test('an administrator reads along, which the user is told, and can not type', a
   t.regex(later.shown, /<mine>[\s\S]*rsm: the session has ended with exit code 3/)
 })
 
-test('from a pipe the shell runs what stdin holds; its output has the line ends that it wrote', async (t) => {
+test('the shell runs commands from a piped stdin, and its output keeps its line ends', async (t) => {
   const run = commandLine(t, shared.server)
   const piped = await run(['terminal', 'web1', '--shell', 'sh'], {
     input: 'echo one\nprintf "two\\r\\n\\tthree"\nexit 5\n',
@@ -179,7 +174,7 @@ test('from a pipe the shell runs what stdin holds; its output has the line ends 
   t.regex(long.stderr, /256 KiB[\s\S]*rsm exec -w HOST -/)
 })
 
-test('a closed stdout ends the session at once, and output into a pipe comes back to a terminal as lines', async (t) => {
+test('a closed stdout ends the session at once, and piped output appears as lines on a terminal', async (t) => {
   const { server } = shared
   const env = { RSM_URL: server.url, RSM_TOKEN: server.token }
   const closed = `${rsm} terminal web1 --shell sh -- 'yes closing' | head -1; echo "exit \${PIPESTATUS[0]}"`
@@ -194,11 +189,11 @@ test('a closed stdout ends the session at once, and output into a pipe comes bac
     const { content } = await server.data('GET', '/api/terminals?status=OPEN')
     return content.some(({ command }: { command: string | null }) => command === 'yes closing')
   }
-  // A session that was only dropped would wait for 60 s.
-  await until('it is ended', async () => !(await isOpen()), 40_000)
+  // A session that was only dropped would stay open for 60 s.
+  await until('it has ended', async () => !(await isOpen()), 40_000)
 })
 
-test('hosts that are not there, are OFFLINE, or have no terminal are refused with what to do', async (t) => {
+test('a terminal on a host that is unknown, OFFLINE or without the shell is refused with a remedy', async (t) => {
   const { server } = shared
   const run = commandLine(t, server)
   await server.data('POST', '/api/hosts', { hostname: 'db1', ip: '10.0.0.1' })

@@ -11,7 +11,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 import { ScriptedTerminal } from '../helpers/terminals/terminal-client.ts'
 import { until } from '../helpers/until.ts'
 
-/** A real server and a real agent with a relay between them, and a user who has a shell there open. */
+/** A real server and a real agent with a relay between them, and a shell that a user has open. */
 async function relayed(t: ExecutionContext) {
   const server = await startTestServer(t)
   const relay = await startFrameRelay(t, server.url)
@@ -31,7 +31,7 @@ async function relayed(t: ExecutionContext) {
   }
   const directory = await temporaryDirectory(t)
   const marks = join(directory, 'marks')
-  /** What the shell was made to note, in order. */
+  /** Words the shell was made to note, in order. */
   const noted = () => (existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n') : [])
   const note = (word: string) => `echo ${word} >> ${marks}; echo done-${word}\n`
   const typed = () => relay.fromServer.filter(({ type }) => type === 'TERMINAL_INPUT')
@@ -40,7 +40,7 @@ async function relayed(t: ExecutionContext) {
 
 const inputs = (frame: Frame) => frame.type === 'TERMINAL_INPUT'
 
-test('A10 P47 what a relay between server and agent types or repeats never reaches the shell, and is told; what the user types does, over a new link too', async (t) => {
+test('A10 P47 input typed or repeated by a relay is refused and reported, while the user’s input works, even over a new link', async (t) => {
   const { server, relay, open, note, noted, typed, linked } = await relayed(t)
   const { user, sessionId } = await open()
   user.type(note('first'))
@@ -82,7 +82,7 @@ test('A10 P47 what a relay between server and agent types or repeats never reach
   t.regex(JSON.stringify(told), /signature missing or not from the server \(TERMINAL_INPUT/)
 })
 
-test('A10 P47 a relay that leaves out or swaps what was typed ends the session instead of changing what it says', async (t) => {
+test('A10 P47 a relay that omits or swaps input ends the session instead of changing the input', async (t) => {
   const { relay, open, note, noted, typed } = await relayed(t)
   const dropped = await open()
   dropped.user.type(note('first'))
@@ -94,7 +94,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
 
   relay.change = (frame) => [frame]
   const reopened = await open()
-  // The agent is asked once more by what the server has signed for this very link, so as to forget what was left out.
+  // Replays the TERMINAL_OPEN signed for this link, to make the agent forget the omitted input.
   const [asked] = relay.fromServer.filter(({ type }) => type === 'TERMINAL_OPEN').slice(-1)
   if (!asked) throw new Error('nothing was opened')
   relay.change = (frame, to) => {
@@ -102,7 +102,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
     return [asked]
   }
   for (const key of ['rm', ' ']) reopened.user.type(key)
-  await until('it is asked again', () => typed().at(-1)?.payload['data'] === ' ')
+  await until('the agent is asked again', () => typed().at(-1)?.payload['data'] === ' ')
   reopened.user.type('/tmp/x\n')
   t.regex((await reopened.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature is valid, but/)
 
@@ -121,7 +121,7 @@ test('A10 P47 a relay that leaves out or swaps what was typed ends the session i
   t.deepEqual(noted(), ['first'])
 })
 
-test('A10 P47 a relay that puts its own key in the place of the agent’s, or takes that away, can have nothing typed, and can type nothing', async (t) => {
+test('A10 P47 a relay that replaces or removes the agent’s key blocks the user’s input and can type nothing', async (t) => {
   const { relay, attach, open, note, noted } = await relayed(t)
   const keys = new Map<string, InputKey>()
   const offered = new Map<string, string>()
@@ -147,7 +147,7 @@ test('A10 P47 a relay that puts its own key in the place of the agent’s, or ta
     const forged = { sessionId, data: note('evil') }
     relay.inject('TERMINAL_INPUT', keys.get(sessionId)?.addMac('TERMINAL_INPUT', forged) ?? forged)
   }
-  // Opened and typed into after them, on the same host: what they had been given would be done.
+  // This session is opened later on the same host, so any forged input would be noted before its own.
   relay.change = (frame) => [frame]
   const { user } = await open()
   user.type(note('last'))
@@ -155,7 +155,7 @@ test('A10 P47 a relay that puts its own key in the place of the agent’s, or ta
   t.deepEqual(noted(), ['last'])
 })
 
-test('A10 P47 a relay that takes the key out of a TERMINAL_OPEN opens nothing', async (t) => {
+test('A10 P47 a relay that removes the key from a TERMINAL_OPEN opens no session', async (t) => {
   const { relay, open } = await relayed(t)
   relay.change = (frame) => {
     const { inputKey: _, ...rest } = frame.payload
