@@ -8,7 +8,7 @@ import { openElsewhere, temporary } from '../helpers/servers/opened-directory.ts
 const isRoot = process.getuid?.() === 0
 const nobody = 65534
 
-test('F05 a directory that is not there is made, mode 0700, also on a path with spaces', async (t) => {
+test('F05 a missing directory is created with mode 0700, also on a path with spaces', async (t) => {
   const path = join(await temporary(t), 'deep er', 'da ta')
   const opened = await openDataDirectory(path)
   t.is(opened.path, path)
@@ -17,7 +17,7 @@ test('F05 a directory that is not there is made, mode 0700, also on a path with 
   await opened.release()
 })
 
-test('F05 a directory of another user is refused with what to do', async (t) => {
+test('F05 a directory of another user is refused with both users', async (t) => {
   const path = isRoot ? await temporary(t) : '/usr'
   if (isRoot) await chown(path, nobody, nobody)
   await t.throwsAsync(openDataDirectory(path), {
@@ -36,7 +36,7 @@ test('F05 a file where the directory should be is refused', async (t) => {
   await t.throwsAsync(openDataDirectory(join(path, 'below')), { code: 'invalid' })
 })
 
-test('F05 an open directory is closed to others when it is empty, and refused when it is in use for other things', async (t) => {
+test('F05 a directory open to others is closed if empty, and refused if it has other content', async (t) => {
   const parent = await temporary(t)
   const empty = join(parent, 'empty')
   await mkdir(empty)
@@ -53,7 +53,7 @@ test('F05 an open directory is closed to others when it is empty, and refused wh
   t.is((await stat(shared)).mode & 0o777, 0o755)
 })
 
-test('F06 the second one says who holds the directory; kill -9 frees it', async (t) => {
+test('F06 a second process learns the pid of the holder, and kill -9 frees the directory', async (t) => {
   const path = await temporary(t)
   const { child, outcome } = await openElsewhere(t, path)
   t.is(outcome.path, path)
@@ -73,7 +73,7 @@ test('F06 the second one says who holds the directory; kill -9 frees it', async 
   await (await openDataDirectory(path)).release()
 })
 
-test('F06 without flock(1) a directory is refused rather than shared by accident', async (t) => {
+test('F06 a directory is refused without flock(1), rather than shared by accident', async (t) => {
   const { outcome } = await openElsewhere(t, await temporary(t), { env: { PATH: '/nonexistent' } })
   t.is(outcome.code, 'unavailable')
   t.regex(outcome.hint ?? '', /util-linux/)

@@ -6,18 +6,18 @@ const pointsOf = (path: string) =>
 
 const ascending = (a = '', b = '') => (a < b ? -1 : 1)
 
-// The tables of the tests are typed to have every fault point that the code names, each once.
+// The types of these tables require each fault point in the code once.
 const tables = ['test/long/windows/agent-windows.test.ts', 'test/helpers/faults/server-windows.ts']
 const tested = tables.flatMap(pointsOf)
 
-test('docs/inside/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {
+test('docs/inside/execution.md has a row for each fault point at which a test crashes, and no other', (t) => {
   t.true(tested.length > 50)
   const page = readFileSync('docs/inside/execution.md', 'utf8')
   const told = [...page.matchAll(/`((?:server|agent)\.[a-z]+\.[a-z]+)`/g)].map(([, name]) => name)
   t.deepEqual([...new Set(told)].toSorted(ascending), [...new Set(tested)].toSorted(ascending))
 })
 
-test('the product reaches no fault point: without the condition of the tests it is an empty function', async (t) => {
+test('a fault point is an empty function in the product, without the import condition of the tests', async (t) => {
   const { imports, files } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     imports: Record<string, Record<string, string>>
     files: string[]

@@ -11,7 +11,7 @@ import { until } from '../helpers/until.ts'
 
 const run = promisify(execFile)
 
-/** Former versions: test/fixtures/formats/README.md says what each left, and how. */
+/** Data of older versions, described in test/fixtures/formats/README.md. */
 const generations = [
   { name: 'format-1', hasRecordings: false, hasVersions: false },
   { name: 'format-1-later', hasRecordings: true, hasVersions: true },
@@ -28,7 +28,7 @@ async function unpacked(t: ExecutionContext, name: string): Promise<string> {
 const namesOf = async (server: TestServer, path: string, field: string) =>
   (await server.data('GET', path)).content.map((one: Record<string, unknown>) => one[field]).toSorted()
 
-/** What both found: the tasks by their state, and the text of their output. */
+/** Ids of the two tasks in the data, and their count. */
 async function tasksOf(server: TestServer) {
   const { content } = await server.data('GET', '/api/tasks')
   const [later, earlier] = content.map(({ taskId }: { taskId: string }) => taskId)
@@ -42,7 +42,7 @@ const textOf = async (server: TestServer, taskId: string, stream: string) =>
     .join('')
 
 for (const { name, hasRecordings, hasVersions } of generations) {
-  test(`F19 the server opens what it wrote as ${name}: all is there, and stays over a restart`, async (t) => {
+  test(`F19 the server opens its data of ${name}, complete and also after a restart`, async (t) => {
     const directory = await unpacked(t, name)
     const server = await startTestServer(t, { dataDir: join(directory, 'server') })
     for (const again of [false, true]) {
@@ -81,7 +81,7 @@ for (const { name, hasRecordings, hasVersions } of generations) {
     t.is(doctor.exit, 0, doctor.stdout)
   })
 
-  test(`F19 an agent goes on with what it wrote as ${name}: the end that nobody had heard is delivered, and scripts run`, async (t) => {
+  test(`F19 an agent opens its data of ${name}, delivers an unreported end, and runs scripts`, async (t) => {
     const directory = await unpacked(t, name)
     const server = await startTestServer(t, { dataDir: join(directory, 'server') })
     const { later } = await tasksOf(server)
@@ -95,7 +95,7 @@ for (const { name, hasRecordings, hasVersions } of generations) {
     await until('it is ONLINE', async () => (await server.data('GET', '/api/hosts/1')).status === 'ONLINE')
   })
 
-  test(`F19 the command line reads the contexts that it wrote as ${name}`, async (t) => {
+  test(`F19 the command line reads its contexts of ${name}`, async (t) => {
     const directory = await unpacked(t, name)
     const env = cleanEnv(directory, { XDG_CONFIG_HOME: join(directory, 'config') })
     const { exit, stdout, stderr } = await runRsm(['context', 'list', '--json'], env)

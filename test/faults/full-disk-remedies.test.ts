@@ -9,10 +9,10 @@ import { until } from '../helpers/until.ts'
 
 const mounted = mountSmallDisk(40 * 1024 * 1024)
 test.after.always(() => mounted?.unmount())
-// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
+// Only a process that may mount can fill a small disk: root, outside a plain container.
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
-/** Writes until nothing more fits. */
+/** Writes until the disk is full. */
 async function fill(path: string): Promise<void> {
   const ballast = (bytes: number) => writeFile(path, Buffer.alloc(bytes), { flag: 'a' })
   for (const bytes of [1024 * 1024, 4096])
@@ -27,7 +27,7 @@ async function fill(path: string): Promise<void> {
 const isReady = async (server: TestServer) => (await server.api('GET', '/api/ready')).status === 200
 
 whereMountable(
-  'F04 on a full disk users log in, change passwords and lose their rights, new work is refused, and all is taken once there is room',
+  'F04 logins, password changes and revocations work on a full disk, and new work is refused until there is room',
   async (t) => {
     const disk = String(mounted?.directory)
     const ballast = join(disk, 'ballast')
@@ -41,7 +41,7 @@ whereMountable(
     t.is(pat.status, 201)
     const { data: file } = await sendBytes({ url: server.url, token }, 'POST', '/api/files', 'theirs')
     await fill(ballast)
-    await until('the reserve is given up', async () => (await statfs(disk)).bavail > 64)
+    await until('the reserve is released', async () => (await statfs(disk)).bavail > 64)
     t.false(await isReady(server))
 
     const script = () => server.api('POST', '/api/scripts', { name: 'new', content: 'true', type: 'BASH' })
@@ -78,13 +78,13 @@ whereMountable(
     ])
 
     await server.restart()
-    t.is((await script()).status, 503, 'the reserve stays given up over a restart')
+    t.is((await script()).status, 503, 'the reserve stays released over a restart')
     t.truthy((await server.data('POST', '/api/auth/login', adminLogin)).token)
     rmSync(ballast)
     await until('there is room', () => isReady(server))
     t.is((await script()).status, 201)
     await until(
-      'its entry',
+      'the audit entry exists',
       async () => (await server.data('GET', '/api/audit?action=audit.resume')).totalElements > 0,
     )
   },

@@ -12,11 +12,11 @@ import { until } from '../helpers/until.ts'
 
 const mounted = mountSmallDisk(2 * 1024 * 1024)
 test.after.always(() => mounted?.unmount())
-// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
+// Only a process that may mount can fill a small disk: root, outside a plain container.
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable(
-  'F04 a full disk refuses writes with a clear message, reads go on, and it recovers automatically',
+  'F04 the store refuses writes on a full disk with a clear message, still reads, and recovers automatically',
   async (t) => {
     const disk = String(mounted?.directory)
     t.teardown(() => rm(join(disk, 'store'), { recursive: true }))
@@ -60,7 +60,7 @@ whereMountable(
 )
 
 whereMountable(
-  'A02 F04 a server of an older version starts as this one on a full disk, serves what it has, and notes the start once there is room',
+  'A02 F04 a server upgraded on a full disk starts, serves its data, and records the start once there is room',
   async (t) => {
     const disk = String(mounted?.directory)
     const dataDir = join(disk, 'data')
@@ -68,7 +68,7 @@ whereMountable(
     const server = await startTestServer(t, { dataDir, logLevel: 'ERROR' })
     const { hostId, token } = await server.enroll('web1')
     await server.stop()
-    // What 0.1.0 knows nothing of.
+    // 0.1.0 does not have these records.
     const directory = join(dataDir, 'store')
     const former = await openJsonStore({ directory })
     const [runs, keys] = [(await former.query('runs')).items, (await former.query('keys')).items]
@@ -76,7 +76,7 @@ whereMountable(
       for (const { id } of runs) tx.remove('runs', id)
       for (const { id } of keys) tx.remove('keys', id)
     })
-    // To 20 bytes before the end of a page: what fits into the one that the journal has needs no room on the disk.
+    // Fills the journal's last page up to 20 bytes: more data would fit into it without room on the disk.
     const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))
     const sizeOf = async () => (await stat(join(directory, String(journal)))).size
     const [web1] = (await former.query('hosts')).items
@@ -104,10 +104,10 @@ whereMountable(
     const beat = async () =>
       (await server.api('POST', '/api/agent/heartbeat', heartbeat, { authorization: `Bearer ${token}` })).body
         .data
-    t.is((await beat()).mark, undefined, 'no agent remembers a start that is not in the store')
+    t.is((await beat()).mark, undefined, 'no agent gets the mark of a start that is not stored')
 
     await rm(ballast)
-    await until('the start is noted', async () => (await beat()).mark?.run === run)
+    await until('the start is stored', async () => (await beat()).mark?.run === run)
     t.is(await formatOf(), formatVersion)
     await server.stop()
     const store = await openJsonStore({ directory })
