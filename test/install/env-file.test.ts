@@ -17,7 +17,7 @@ const values = [
   ' edge ',
 ]
 
-test('what is written to a file of settings, rsm and sh read as it was', (t) => {
+test('rsm and sh read the same values from a settings file as written', (t) => {
   const settings = new Map(values.map((value, at) => [`RSM_TEST_${at}`, value]))
   const text = writeEnvFile(settings)
   t.deepEqual(readEnvFile(text), settings)
@@ -30,7 +30,7 @@ test('what is written to a file of settings, rsm and sh read as it was', (t) => 
   )
 })
 
-test('a file that people wrote is read with its comments, quotes and blanks', (t) => {
+test('a settings file written by hand may have comments, quotes and blanks', (t) => {
   const text = `# mine\n\nexport A=1\n B = no\nB='two words'\nC="x"\n`
   t.deepEqual(
     [...readEnvFile(text)],

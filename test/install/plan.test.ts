@@ -46,7 +46,7 @@ const calls = (answers: Record<string, string> = {}): Systemd & { readonly told:
 const fromNpm = { command: ['/usr/bin/node', '/usr/lib/node_modules/rsm/bin/run.js'], from: null }
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-test('an installation writes its files once; the next one keeps settings, changes what is given, and says what', (t) => {
+test('an installation writes its files once, and the next one changes and shows only given settings', (t) => {
   const service = systemService('agent', temporaryDirectory(t))
   const request: InstallRequest = {
     service,
@@ -79,10 +79,10 @@ test('an installation writes its files once; the next one keeps settings, change
   )
   chmodSync(service.envFile, 0o644)
   applyPlan(planOf({ ...request, settings: new Map(), token: undefined }))
-  t.is(modeOf(service.envFile), 0o600, 'a file that others may read is closed again')
+  t.is(modeOf(service.envFile), 0o600, 'a file that others may read becomes private again')
 })
 
-test('without systemd the line starts the service with the data that it has been given, now or before', (t) => {
+test('without systemd the printed line starts the service with its data directory, given now or before', (t) => {
   const root = temporaryDirectory(t)
   for (const [name, verb, variable] of [
     ['agent', 'agent run', 'RSM_AGENT_DATA_DIR'],
@@ -102,7 +102,7 @@ test('without systemd the line starts the service with the data that it has been
   }
 })
 
-test('a package keeps its unit, and beside it lies what this host adds; both ways back', async (t) => {
+test('a packaged unit stays unchanged, and settings of the host are in a drop-in that can be removed', async (t) => {
   const service = systemService('server', temporaryDirectory(t))
   mkdirSync(dirname(service.packagedUnitFile), { recursive: true })
   writeFileSync(service.packagedUnitFile, '')
@@ -117,13 +117,13 @@ test('a package keeps its unit, and beside it lies what this host adds; both way
   const install = (writable: readonly string[]) => applyPlan(planOf({ ...request, writable }))
   install([])
   t.false(existsSync(service.unitFile))
-  t.false(existsSync(service.dropInFile), 'nothing is to be added')
+  t.false(existsSync(service.dropInFile), 'there is nothing to add')
   install([dataDir])
   t.is(readFileSync(service.dropInFile, 'utf8'), `[Service]\nReadWritePaths=${dataDir}\n`)
   t.is(modeOf(service.dropInFile), 0o644)
   t.false(install([dataDir]), 'nothing is left to do')
   install([])
-  t.is(readFileSync(service.dropInFile, 'utf8'), '', 'what was added before does not hold any longer')
+  t.is(readFileSync(service.dropInFile, 'utf8'), '', 'earlier additions are removed')
   install([dataDir])
   const own = join(dirname(service.dropInFile), 'override.conf')
   writeFileSync(own, '')
@@ -137,7 +137,7 @@ test('a package keeps its unit, and beside it lies what this host adds; both way
   t.true(existsSync(service.packagedUnitFile))
 })
 
-test('a place that can’t be written to is named, with the way out', (t) => {
+test('an installation that cannot write names the path', (t) => {
   const root = temporaryDirectory(t)
   writeFileSync(join(root, 'etc'), 'a file')
   const service = systemService('agent', root)
@@ -146,7 +146,7 @@ test('a place that can’t be written to is named, with the way out', (t) => {
   t.throws(() => applyPlan(plan), { code: 'unavailable', message: /^cannot write .*\/etc\/rsm: / })
 })
 
-test('an uninstallation removes what an installation made, data only where it is told to, and never what others put there', async (t) => {
+test('an uninstallation removes files of the installation, data only on request, and never other files', async (t) => {
   const root = temporaryDirectory(t)
   const service = systemService('agent', root)
   const settings = new Map([['RSM_AGENT_URL', 'https://x']])
@@ -175,7 +175,7 @@ test('an uninstallation removes what an installation made, data only where it is
   t.is(statSync(join(root, 'var/lib/rsm'), { throwIfNoEntry: false }), undefined)
 })
 
-test('an uninstallation for a user without systemd finds the program, wherever it was put, and removes it', async (t) => {
+test('an uninstallation for a user without systemd finds the program at any path and removes it', async (t) => {
   const home = temporaryDirectory(t)
   const service = userService('agent', (kind) => join(home, kind))
   const path = join(home, 'opt/bin/rsm')
@@ -191,7 +191,7 @@ test('an uninstallation for a user without systemd finds the program, wherever i
   )
 })
 
-/** A process that holds a data directory as a service does. */
+/** A process that holds a data directory like a service. */
 async function holderOfData(t: ExecutionContext, dataDir: string) {
   const module = new URL('../../src/disk/data-directory.js', import.meta.url).href
   const fixture = `import { openDataDirectory } from ${JSON.stringify(module)}
@@ -204,7 +204,7 @@ async function holderOfData(t: ExecutionContext, dataDir: string) {
   return running
 }
 
-test('an uninstallation removes nothing under a service that runs, and names it, whatever became of its lock', async (t) => {
+test('an uninstallation removes nothing while the service runs, and names it, even if its lock is lost', async (t) => {
   const service = systemService('agent', temporaryDirectory(t))
   const dataDir = join(temporaryDirectory(t), 'elsewhere')
   const settings = new Map([['RSM_AGENT_DATA_DIR', dataDir]])
@@ -227,7 +227,7 @@ test('an uninstallation removes nothing under a service that runs, and names it,
       t.regex(error.message, new RegExp(`^rsm-agent is in use by \\S+ \\(pid ${running.pid}\\): nothing`))
       t.regex((error as RsmError).hint ?? '', new RegExp(`^stop it first: kill ${running.pid}; `))
       for (const path of found.paths) t.true(existsSync(path), path)
-      t.deepEqual(systemd.told, ['show -p MainPID --value rsm-agent'], 'it is not disabled either')
+      t.deepEqual(systemd.told, ['show -p MainPID --value rsm-agent'], 'the service stays enabled')
     }
   }
   running.kill()
@@ -237,7 +237,7 @@ test('an uninstallation removes nothing under a service that runs, and names it,
   t.true(existsSync(dataDir))
 })
 
-test('an uninstallation removes nothing while another process holds the lock, or where the lock cannot be read', async (t) => {
+test('an uninstallation removes nothing while another process holds the lock, or if it cannot be read', async (t) => {
   const service = systemService('agent', temporaryDirectory(t))
   applyPlan(planOf({ service, settings: new Map(), token: undefined, program: fromNpm, systemd: null }))
   const held = await openDataDirectory(service.dataDir)
@@ -260,17 +260,17 @@ test('an uninstallation removes nothing while another process holds the lock, or
   symlinkSync(service.envFile, lock)
   const settings = readFileSync(service.envFile, 'utf8')
   await refused(/^cannot tell whether rsm-agent still runs: ELOOP/)
-  t.is(readFileSync(service.envFile, 'utf8'), settings, 'nothing is written through a link')
+  t.is(readFileSync(service.envFile, 'utf8'), settings, 'nothing is written through the symlink')
 })
 
-test('an uninstallation keeps the program under an agent that runs from it on other data', async (t) => {
+test('an uninstallation keeps the program while an agent with other data runs from it', async (t) => {
   const home = temporaryDirectory(t)
   const service = userService('agent', (kind) => join(home, kind))
   const path = join(home, 'opt/bin/rsm')
   const program = { command: [path], from: '/bin/bash' }
   applyPlan(planOf({ service, settings: new Map(), token: undefined, program, systemd: null }))
   writeFileSync(join(home, 'agent'), 'echo up; read -r _')
-  // An agent sets a title, which takes the place of its arguments.
+  // An agent sets a process title, which replaces its arguments.
   for (const argv0 of [path, 'rsm agent run', 'rsm --utc -q server start']) {
     const running = spawn(path, ['agent', 'run'], { cwd: home, argv0 })
     t.teardown(() => running.kill())
@@ -291,7 +291,7 @@ test('an uninstallation keeps the program under an agent that runs from it on ot
   t.false(existsSync(path))
 })
 
-test('an uninstallation stops an agent whose release runs as the child of the process that systemd knows', async (t) => {
+test('an uninstallation stops an agent whose release runs as a child of systemd’s main process', async (t) => {
   const service = systemService('agent', temporaryDirectory(t))
   applyPlan(planOf({ service, settings: new Map(), token: undefined, program: fromNpm, systemd: null }))
   const release = await holderOfData(t, service.dataDir)
@@ -306,7 +306,7 @@ test('an uninstallation stops an agent whose release runs as the child of the pr
   t.false(existsSync(service.dataDir))
 })
 
-test('a service that does not stay up, or is silent for too long, is told with its own last words', async (t) => {
+test('an error names the last log line of a service that does not stay up, and one that does not answer', async (t) => {
   const service = systemService('server')
   const wait = (restarts: string, within: number) =>
     untilUp(
@@ -323,7 +323,7 @@ test('a service that does not stay up, or is silent for too long, is told with i
   })
 })
 
-test('a port in use is named with who listens there', async (t) => {
+test('an error about a port in use names the process that listens there', async (t) => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }

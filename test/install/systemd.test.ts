@@ -11,7 +11,7 @@ const agent = systemService('agent')
 const mine = userService('agent', (kind) => `/home/ann/.${kind.toLowerCase()}`)
 const lineOf = (text: string, key: string) => text.split('\n').filter((line) => line.startsWith(`${key}=`))
 
-test('a unit starts the program that is installed, with its own settings and data', (t) => {
+test('a unit starts the installed program with its own settings and data', (t) => {
   const text = unitText(agent, ['/opt/rsm/bin/rsm'])
   t.deepEqual(lineOf(text, 'ExecStart'), ['ExecStart=/opt/rsm/bin/rsm agent run'])
   t.deepEqual(lineOf(text, 'EnvironmentFile'), ['EnvironmentFile=-/etc/rsm/agent.env'])
@@ -21,7 +21,7 @@ test('a unit starts the program that is installed, with its own settings and dat
   t.deepEqual(lineOf(odd, 'ExecStart'), ['ExecStart="/opt/a b/50%%/$$x/node" "/opt/\\"q\\"" server start'])
 })
 
-test('a host adds to a unit what only it knows: where the server writes, and what its systemd is new enough for', (t) => {
+test('a drop-in adds the server’s writable paths and options of newer versions of systemd', (t) => {
   t.is(dropInText(server, 255, []), null)
   t.is(
     dropInText(server, 252, ['/srv/rsm', '-/srv/50% "full"']),
@@ -43,10 +43,10 @@ test("a user's unit needs nothing of the system, and starts with the user", (t) 
 const version = Number(
   /^systemd (\d+)/.exec(spawnSync('systemd-analyze', ['--version']).stdout?.toString() ?? '')?.[1],
 )
-// Skipped (2026-11-22) where systemd-analyze is missing: nothing else knows what a unit may hold.
+// Skipped (2026-11-22) without systemd-analyze: no other program validates a unit.
 const whereThere = Number.isNaN(version) ? test.skip : test
 
-/** What systemd says of a unit, with what a host adds to it. */
+/** Output of `systemd-analyze verify` for a unit with its drop-in. */
 function verified(t: ExecutionContext, service: Service, text: string) {
   const directory = temporaryDirectory(t)
   const file = join(directory, `${service.unit}.service`)
@@ -63,23 +63,20 @@ for (const [what, service, most] of [
   ['agent', agent, 9.7],
   ["user's agent", mine, null],
 ] as readonly (readonly [string, Service, number | null])[])
-  whereThere(
-    `systemd takes the unit of the ${what} as it is, and its exposure is ${most ?? 'not judged'}`,
-    (t) => {
-      const { file, status, said } = verified(t, service, unitText(service, ['/bin/true']))
-      t.is(said, '')
-      t.is(status, 0)
-      if (most === null) return
-      const words = ['security', '--offline=yes', '--no-pager', file]
-      const judged = spawnSync('systemd-analyze', words, { encoding: 'utf8' })
-      const level = Number(/exposure level for \S+ (\d+\.\d)/.exec(judged.stdout)?.[1])
-      t.true(level <= most, judged.stdout.slice(-200))
-    },
-  )
+  whereThere(`systemd accepts the unit of the ${what}, and its exposure is ${most ?? 'not rated'}`, (t) => {
+    const { file, status, said } = verified(t, service, unitText(service, ['/bin/true']))
+    t.is(said, '')
+    t.is(status, 0)
+    if (most === null) return
+    const words = ['security', '--offline=yes', '--no-pager', file]
+    const judged = spawnSync('systemd-analyze', words, { encoding: 'utf8' })
+    const level = Number(/exposure level for \S+ (\d+\.\d)/.exec(judged.stdout)?.[1])
+    t.true(level <= most, judged.stdout.slice(-200))
+  })
 
 for (const service of [server, agent])
-  whereThere(`systemd takes the ${service.unit} of the packages as it is`, (t) => {
-    // All but the program, which this machine does not have there.
+  whereThere(`systemd accepts the ${service.unit} of the packages`, (t) => {
+    // Without the program, which this machine does not have there.
     const text = readFileSync(`packaging/units/${service.unit}.service`, 'utf8')
     t.regex(text, /^ExecStart=\/usr\/bin\/rsm /m)
     const { status, said } = verified(t, service, text.replace('/usr/bin/rsm', '/bin/true'))

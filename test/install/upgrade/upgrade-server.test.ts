@@ -5,14 +5,14 @@ import { upgradeServer } from '../../../src/install/upgrade/upgrade-server.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('what a version has acknowledged before it was given up stays, though the former executable comes back', async (t) => {
+test('data acknowledged by a version that is rolled back stays with the previous executable', async (t) => {
   const server = await startTestServer(t)
   const directory = temporaryDirectory(t)
   const [target, path] = [join(directory, 'rsm'), join(directory, 'new')]
   writeFileSync(target, 'former')
   writeFileSync(path, 'new')
   let starts = 0
-  // It takes requests, just when nobody looks any more whether it does.
+  // It accepts requests just after the last check whether it is ready.
   const upgrade = upgradeServer({
     dataDir: server.dataDir,
     target,
