@@ -5,10 +5,10 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import test from 'ava'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-/** What the console may weigh in all, as browsers fetch it. */
+/** Maximum size of the whole console, as browsers fetch it. */
 const mostBytes = 400 * 1024
 
-test('S08 the console asks nothing of an outside host, weighs little, and its policy admits nothing inline', async (t) => {
+test('S08 the console requests nothing from other hosts, is small, and its policy allows nothing inline', async (t) => {
   const server = await startTestServer(t)
   const page = await fetch(`${server.url}/`)
   t.is(page.status, 200)
@@ -31,7 +31,7 @@ test('S08 the console asks nothing of an outside host, weighs little, and its po
   t.true(html.includes(`nonce="${nonce}"`))
   t.notRegex(html, /https?:|<style|<script>|\sstyle=|\son\w+=/)
   const again = await fetch(`${server.url}/`)
-  t.false((await again.text()).includes(nonce), 'each answer has a nonce of its own')
+  t.false((await again.text()).includes(nonce), 'each response has its own nonce')
 
   let bytes = gzipSync(html).length
   const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)
@@ -43,7 +43,7 @@ test('S08 the console asks nothing of an outside host, weighs little, and its po
     t.is(plain.headers.get('content-encoding'), null)
     const file = Buffer.from(await plain.arrayBuffer())
     t.notRegex(file.toString(), /@import|url\(["']?https?:|sourceMappingURL=/)
-    // By node:http, as fetch unpacks what it gets.
+    // node:http, because fetch decompresses responses.
     const asked = request(new URL(address, `${server.url}/`), {
       headers: { 'accept-encoding': 'br;q=1, gzip' },
     })
@@ -59,7 +59,7 @@ test('S08 the console asks nothing of an outside host, weighs little, and its po
   t.true(bytes < mostBytes)
 })
 
-test('S07 /console gives none but its own files', async (t) => {
+test('S07 /console serves only its own files', async (t) => {
   const server = await startTestServer(t)
   for (const name of [
     'nosuch.js',

@@ -18,7 +18,7 @@ const faultsOf = (work: () => unknown) => {
   return []
 }
 
-test('options of a form are those of the API, and come back from them as they were', (t) => {
+test('options of a form become those of the API, and the same form again', (t) => {
   const options = {
     strategy: 'ROLLING',
     batchSize: [1, '10%', '50%'],
@@ -56,7 +56,7 @@ test('options of a form are those of the API, and come back from them as they we
   )
 })
 
-test('secret params are named, each once, and have to be given', (t) => {
+test('secret params are named once each, and are required', (t) => {
   const secrets = secretsNamed(' TOKEN, KEY\nTOKEN ,')
   t.deepEqual(
     secrets.map(({ name, secret, required }) => [name, secret, required]),
@@ -69,7 +69,7 @@ test('secret params are named, each once, and have to be given', (t) => {
   t.like(taskOf(form(typed), { hostIds: [1] }, secrets), { params: { A: '1' }, secretParams: { TOKEN: 'x' } })
 })
 
-test('a copy and a fetch are what their fields say; what would be refused is told of all of them', (t) => {
+test('copy and fetch tasks follow their fields, and an error lists all faulty fields', (t) => {
   const copy = {
     fileId: '',
     path: '/srv/site',
@@ -85,8 +85,8 @@ test('a copy and a fetch are what their fields say; what would be refused is tol
     target: { selector: 'web*' },
     strategy: 'PARALLEL',
   })
-  t.is(copyOf(form({ 'copy.path': '/srv/' }), file).path, '/srv/site.tar', 'under its own name')
-  t.is(copyOf(form({ 'copy.path': '/srv/', 'copy.kind': 'TREE' }), file).path, '/srv/', 'into it')
+  t.is(copyOf(form({ 'copy.path': '/srv/' }), file).path, '/srv/site.tar', 'with the name of the file')
+  t.is(copyOf(form({ 'copy.path': '/srv/', 'copy.kind': 'TREE' }), file).path, '/srv/', 'into the directory')
   const diff = { 'copy.path': '/f', 'copy.check': 'DIFF' }
   t.deepEqual(
     [
@@ -133,7 +133,7 @@ const schedule = {
 } as unknown as Schedule
 const fieldsOf = (of: Schedule) => ({ name: of.name, selector: '@db', ...scheduleFields(of, []) })
 
-test('what a form has no field for stays with a schedule: name and timeout of a script, its file, its secret params', (t) => {
+test('a schedule keeps values without a field in the form: script name, timeouts, stdin file, secret params', (t) => {
   const fields = fieldsOf(schedule)
   const chosen = { kind: 'cron', isCopy: false, schedule } as const
   const before = scheduleOf(form(fields), chosen)
@@ -162,7 +162,7 @@ test('a target that is not a selector stays with a schedule until a selector is 
   t.is(targetOf({ target: { all: true } }), 'all hosts')
 })
 
-test('a schedule that copies keeps its file and the rest of it; another file is another copy', (t) => {
+test('a schedule that copies keeps its file and its other values, and another file replaces the copy', (t) => {
   const copy = { fileId: '01A', path: '/etc/motd', kind: 'FILE', sourceMode: '0755', backup: true } as const
   const copying: Schedule = { ...schedule, script: null, copy }
   const { stdin: _, verify: __, ...plain } = copying

@@ -10,7 +10,7 @@ import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
 
 const head = '{"version":2,"width":100,"height":30}'
 
-test('a recording whose last line is torn plays up to it; sizes beyond reason are not believed', (t) => {
+test('a recording with a torn last line plays up to it, and unreasonable sizes are limited', (t) => {
   const cast = parseCast(
     `${head}\n[0.5,"o","a"]\n[1,"i","typed"]\n[9.5,"r","120x40"]\n[9.75,"o","b"]\n[10,"o","to`,
   )
@@ -26,7 +26,7 @@ test('a recording whose last line is torn plays up to it; sizes beyond reason ar
   t.throws(() => parseCast('{"version":1}'))
 })
 
-test('no pause of a timeline is longer than its cap, and clocks that go back do not', (t) => {
+test('pauses of a timeline are capped, and a timeline never goes back', (t) => {
   const events = [0.5, 9.5, 9.25, 9.75].map((at) => ({ at, kind: 'o' as const, data: '' }))
   t.deepEqual(timeline(events, 2), [0.5, 2.5, 2.5, 2.75])
   t.deepEqual(timeline(events, Number.POSITIVE_INFINITY), [0.5, 9.5, 9.5, 9.75])
@@ -36,7 +36,7 @@ test('no pause of a timeline is longer than its cap, and clocks that go back do 
   )
 })
 
-test('S06 output is put together into lines of each host and stream, without control sequences, the last of them', (t) => {
+test('S06 output is assembled into lines by host and stream, without control sequences, up to a limit', (t) => {
   const output = new OutputLines()
   let id = 0
   const sequences: Record<number, number> = {}
@@ -67,10 +67,10 @@ test('S06 output is put together into lines of each host and stream, without con
   t.true(output.isLater)
   const tail = new OutputLines()
   tail.push([entry(2, 'stdout', 'still from the start\n')])
-  t.true(tail.isLater, 'it was handed over in the middle')
+  t.true(tail.isLater, 'the output began in the middle')
 })
 
-test('the form becomes the body of a task, or a sentence that says what is missing', (t) => {
+test('the form becomes the body of a task, or an error that says what is missing', (t) => {
   const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
   const command = { type: 'BASH', content: 'uptime\nid', strategy: 'PARALLEL' }
   t.deepEqual(taskOf(form({ ...command, params: 'A=b=c\n\nX=', timeout: '5' }), { hostIds: [1, 2] }), {
@@ -100,7 +100,7 @@ test('the form becomes the body of a task, or a sentence that says what is missi
   )
 })
 
-test('gates become what the API takes: a command with its type, a stored script by its id, times only where they are given', (t) => {
+test('gates of a form become those of the API: a command with type, a stored script by id, only given times', (t) => {
   const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
   const command = { type: 'BASH', content: 'true', strategy: 'ROLLING' }
   const gates = {
@@ -130,7 +130,7 @@ test('gates become what the API takes: a command with its type, a stored script 
   t.false('verify' in taskOf(form({ ...command, 'verify.retries': '5' }), { hostIds: [1] }))
 })
 
-test('each phase of a host is told from what is known of it, and nothing more', (t) => {
+test('each phase of a host is described by its result', (t) => {
   const gate = {
     scriptId: null,
     scriptVersion: null,
@@ -175,7 +175,7 @@ test('each phase of a host is told from what is known of it, and nothing more', 
     t.is(phasesOf(gates, result).map(phaseText).join('; '), expected)
 })
 
-test('a line ends with its phase, also one that was left open', (t) => {
+test('a line ends with its phase, even without a line feed', (t) => {
   const output = new OutputLines()
   const piece = { hostId: 1, hostname: 'web1', stream: 'stdout' as const, timestamp: '' }
   output.push([
@@ -195,7 +195,7 @@ test('a line ends with its phase, also one that was left open', (t) => {
   )
 })
 
-test('A15 declared params are given as the form shows them, secret ones apart, and empty ones without a default not at all', (t) => {
+test('A15 declared params are sent as in the form, secret ones separately, empty ones only with a default', (t) => {
   const param = { required: false, secret: false, default: null, description: '', pattern: null }
   const declared = [
     { ...param, name: 'VERSION', required: true },
@@ -226,14 +226,14 @@ test('A15 declared params are given as the form shows them, secret ones apart, a
   )
 })
 
-test('every word of a search has to stand in name, address, tags or system', (t) => {
+test('every word of a search must occur in name, address, tags or system', (t) => {
   const host = { hostname: 'Web1', ip: '10.0.0.1', tags: { env: 'Prod' }, systemInfo: null }
   for (const search of ['', 'web', '10.0 WEB', 'env:prod', 'prod  web1'])
     t.true(matches(host, search), search)
   for (const search of ['web2', 'web env:test']) t.false(matches(host, search), search)
 })
 
-test('of an attachment all is said: that it is back, what is missing, and who reads along', (t) => {
+test('the text of an attachment names a reattachment, missing output and watchers', (t) => {
   t.is(attachedText({ isBack: false, omitted: 0, watchers: null }), '')
   t.is(attachedText({ isBack: true, omitted: 0, watchers: null }), 'Reattached; nothing was lost')
   t.is(
@@ -246,7 +246,7 @@ test('of an attachment all is said: that it is back, what is missing, and who re
   )
 })
 
-test('A15 the keys that a phone lacks send what those of a keyboard do', (t) => {
+test('A15 buttons for keys that a phone lacks send the same sequences as a keyboard', (t) => {
   const plain = { isApplication: false, isCtrl: false }
   t.deepEqual(
     (['Esc', 'Tab', '←', '↑', '↓', '→'] as const).map((key) => sequenceOf(key, plain)),

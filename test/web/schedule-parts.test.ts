@@ -16,7 +16,7 @@ const command = {
   missed: 'ONCE',
 }
 
-test('the form becomes the body of a schedule, with the timing that is chosen and no other', (t) => {
+test('the form becomes the body of a schedule with only the chosen timing', (t) => {
   const typed = form({
     ...command,
     cron: ' @daily ',
@@ -43,7 +43,7 @@ test('the form becomes the body of a schedule, with the timing that is chosen an
   t.deepEqual([0, 90, 300, 5400, 7200, 172_800].map(durationText), ['0s', '90s', '5m', '90m', '2h', '2d'])
 })
 
-test('a patch holds what has changed: what was taken out is reset, what is replaced is not', (t) => {
+test('a patch contains only changes: removed fields are reset, replaced ones are not', (t) => {
   const before: ScheduleCreate = {
     name: 'nightly',
     cron: '@daily',
@@ -76,11 +76,11 @@ test('a patch holds what has changed: what was taken out is reset, what is repla
   })
 })
 
-test('a preview has the slots and the faults of the server', (t) => {
+test('a preview has the same times and errors as the server', (t) => {
   const now = Date.parse('2026-03-28T12:00:00Z')
   t.deepEqual(previewOf({ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, now), {
     times: [
-      // The night in which 02:30 does not exist.
+      // 02:30 does not exist in this night.
       '2026-03-29T01:00:00.000Z',
       '2026-03-30T00:30:00.000Z',
       '2026-03-31T00:30:00.000Z',
@@ -97,7 +97,7 @@ test('a preview has the slots and the faults of the server', (t) => {
   t.like(previewOf({ cron: '* * * * * *' }, now), { faults: [{ field: 'cron' }] })
 })
 
-test('the form becomes the body of a webhook; a change takes an empty selector away and keeps the secret', (t) => {
+test('the form becomes the body of a webhook, and a change removes an empty selector and keeps the secret', (t) => {
   const typed = { name: 'on call', url: 'https://x.example', format: 'JSON', 'event task.failed': 'on' }
   const body = { name: 'on call', url: 'https://x.example', format: 'JSON', events: ['task.failed'] } as const
   t.deepEqual(webhookOf(form({ ...typed, selector: 'web*', schedule: ' * ', secret: 'whsec_x' })), {

@@ -10,7 +10,7 @@ browserTest.serial.before(async () => {
 })
 test.after.always(() => world?.end())
 
-browserTest.serial('who logs in with codes is asked for one, and again where it was wrong', async (t) => {
+browserTest.serial('a user with TOTP is prompted for a code, and again after a wrong one', async (t) => {
   const { server } = world
   await server.data('POST', '/api/users', { ...vera, role: 'VIEWER' })
   const { token } = await server.data('POST', '/api/auth/login', vera)
