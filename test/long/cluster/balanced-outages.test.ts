@@ -8,28 +8,28 @@ async function linked({ front }: Cluster) {
   const identities = await Promise.all(['web1', 'web2', 'web3'].map((name) => front.enroll(name)))
   const agents: ScriptedAgent[] = []
   for (const identity of identities) agents.push(await ScriptedAgent.link(front, identity))
-  // Each link is claimed in the store.
+  // Wait until each link is claimed in the store.
   for (const agent of agents) await agent.settled()
   return { identities, agents }
 }
 
 const isOpen = ({ socket }: ScriptedAgent) => socket.readyState === socket.OPEN
 
-test('F23 PostgreSQL is away for 20 s behind the documented balancer: links stay, lists are answered, and all else reads why it is 503', async (t) => {
+test('F23 a PostgreSQL outage of 20 s behind the documented balancer keeps links and lists; other requests get 503 with a reason', async (t) => {
   t.timeout(120_000)
   const cluster = await startCluster(t)
   const { front, postgres, servers } = cluster
   const { identities, agents } = await linked(cluster)
   const [first] = identities
-  if (!first) throw new Error('there is one')
+  if (!first) throw new Error('no host is enrolled')
   t.is((await front.api('GET', '/api/hosts')).status, 200)
-  // Each server has to know the token, so that each may answer from memory.
+  // Each server has to cache the token, to answer from memory.
   for (const { url } of servers)
     await fetch(`${url}/api/hosts`, { headers: { authorization: `Bearer ${front.token}` } })
   postgres.stop('immediate')
   const stoppedAt = performance.now()
   await until('no server is ready', async () => (await front.api('GET', '/api/ready')).status === 503)
-  // Checks of the balancer meanwhile: each 200 ms.
+  // The balancer checks every 200 ms.
   await delay(2_000)
   const ready = await front.api('GET', '/api/ready')
   t.is(ready.headers.get('retry-after'), '5')
@@ -50,7 +50,7 @@ test('F23 PostgreSQL is away for 20 s behind the documented balancer: links stay
   t.true(agents.every(isOpen))
   t.is((await front.api('GET', '/api/hosts')).status, 200)
   postgres.start()
-  // Until its lease is renewed, a server closes a link over which it is to send something.
+  // Until its lease is renewed, a server closes a link when it has to send over it.
   for (const { url } of servers)
     await until('each is ready', async () => (await fetch(`${url}/api/ready`)).status === 200)
   const taskId = await startTask(
@@ -65,7 +65,7 @@ test('F23 PostgreSQL is away for 20 s behind the documented balancer: links stay
   t.true(agents.every(isOpen))
 })
 
-test('F22 the documented balancer ends the connections of a machine that says nothing any more', async (t) => {
+test('F22 the documented balancer ends the connections of a machine that has stopped responding', async (t) => {
   t.timeout(60_000)
   const cluster = await startCluster(t)
   const { agents } = await linked(cluster)
@@ -76,8 +76,11 @@ test('F22 the documented balancer ends the connections of a machine that says no
   lost?.signal('SIGSTOP')
   t.teardown(() => lost?.signal('SIGCONT'))
   const stoppedAt = performance.now()
-  await until('its agents know', () => agents.filter((agent) => !isOpen(agent)).length === links)
-  t.true(performance.now() - stoppedAt < 15_000, 'sooner than by the silence of 30 s')
+  await until(
+    'its agents have lost their links',
+    () => agents.filter((agent) => !isOpen(agent)).length === links,
+  )
+  t.true(performance.now() - stoppedAt < 15_000, 'sooner than the timeout of 30 s')
   await delay(2_000)
-  t.is(agents.filter(isOpen).length, agents.length - links, 'the links of the others stay')
+  t.is(agents.filter(isOpen).length, agents.length - links, 'the other links stay')
 })

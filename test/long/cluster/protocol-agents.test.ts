@@ -11,13 +11,13 @@ const wantedExecutions = Number(process.env['RSM_CLUSTER_EXECUTIONS'] ?? 2_000)
 const wantedKills = Number(process.env['RSM_CLUSTER_KILLS'] ?? 20)
 const seed = Number(process.env['RSM_SEED'] ?? Date.now() % 1_000_000_000)
 const agentCount = 100
-/** Milliseconds, however slow the machine is. */
+/** Maximum in milliseconds, even on a slow machine. */
 const longest = 8 * 60_000
 const together = 4
 
-test('F22 protocol agents that link again at once, three servers that are killed: no start twice, every byte once', async (t) => {
+test('F22 protocol agents start nothing twice and deliver every byte once while three servers are killed', async (t) => {
   t.timeout(590_000)
-  t.log(`RSM_SEED=${seed} takes this one again`)
+  t.log(`RSM_SEED=${seed} repeats this run`)
   const cluster = await startCluster(t)
   const { front } = cluster
   const random = new Random(seed)
@@ -35,13 +35,13 @@ test('F22 protocol agents that link again at once, three servers that are killed
     ...troubleOf(done),
     executions,
     'starts at agents': framesOf('frames') - framesOf('dropped'),
-    'followers that came back': resumed,
+    'resumed followers': resumed,
   })
   const minima = (): Reached => ({
     ...leastTrouble(done, wantedKills),
     executions: wantedExecutions,
     'starts at agents': wantedExecutions,
-    'followers that came back': Math.max(1, Math.floor(wantedKills / 10)),
+    'resumed followers': Math.max(1, Math.floor(wantedKills / 10)),
   })
   const began = performance.now()
   const isWanted = () => performance.now() - began < longest && shortOf(reached(), minima()).length > 0
@@ -72,7 +72,7 @@ test('F22 protocol agents that link again at once, three servers that are killed
   })()
   await Promise.all([...working, breaking])
   t.log(
-    `${executions} executions in ${begun} tasks, ${framesOf('frames')} frames, ${framesOf('dropped')} dropped by journals, ${resumed} streams taken up again; ${JSON.stringify(done)}`,
+    `${executions} executions in ${begun} tasks, ${framesOf('frames')} frames, ${framesOf('dropped')} dropped by journals, ${resumed} streams resumed; ${JSON.stringify(done)}`,
   )
   for (const fault of faults) t.log(fault)
   t.deepEqual(faults, [], `seed ${seed}`)
