@@ -15,13 +15,13 @@ import { type ServerProcess, startServerProcess } from '../../helpers/servers/se
 const megabyte = 1024 * 1024
 /** Tenths of a second. */
 const patience = 1200
-/** Over idle, in MB (design "Flow control"). */
+/** MB above idle (design "Flow control"). */
 const growthBound = 64
-/** Milliseconds. A quiet machine stays far below 100; only a stall fails on one that does much else. */
+/** Milliseconds. An idle machine stays far below 100, and a loaded one fails only on a stall. */
 const worstMedian = 1000
 const line = `${'0123456789abcdef'.repeat(5)}\n`
 
-/** The real agent, linked: on it the limits of its memory are in force that `bin/run.js` sets. */
+/** A linked agent from `bin/run.js`, which sets its memory limits. */
 async function realAgent(
   t: ExecutionContext,
   server: ServerProcess,
@@ -59,13 +59,13 @@ function memory(pid: number | undefined, field: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024
 }
 
-/** From here on the greatest resident memory is counted anew (proc(5), clear_refs). */
+/** Resets the peak resident memory of a process (proc(5), clear_refs); returns its current one in MB. */
 function countAnew(pid: number | undefined): number {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   return memory(pid, 'VmRSS')
 }
 
-/** Follows a script that tells the time every 50 ms; gives how late each line arrived, in milliseconds. */
+/** Follows a script that prints the time every 50 ms; resolves to the sorted delays of its lines in milliseconds. */
 async function delaysOf(server: ServerProcess, taskId: string, isOver: () => boolean): Promise<number[]> {
   const delays: number[] = []
   const headers = { authorization: `Bearer ${server.token}` }
@@ -79,18 +79,18 @@ async function delaysOf(server: ServerProcess, taskId: string, isOver: () => boo
 }
 
 const floods = [
-  { what: '1 GiB that is cut at the default of 64 MiB', bytes: 1024 * megabyte, limit: 64 * megabyte },
-  { what: '256 MiB that is kept as a whole', bytes: 256 * megabyte, limit: 1024 * megabyte },
+  { what: '1 GiB, cut at the default of 64 MiB,', bytes: 1024 * megabyte, limit: 64 * megabyte },
+  { what: '256 MiB, kept as a whole,', bytes: 256 * megabyte, limit: 1024 * megabyte },
 ]
 
 for (const { what, bytes, limit } of floods)
   test.serial(
-    `F14 a flood of ${what} costs agent and server 64 MB at most, and holds up no other task`,
+    `F14 a flood of ${what} costs agent and server at most 64 MB, and delays no other task`,
     async (t) => {
       t.timeout(590_000)
       const server = await startServerProcess(t)
       const agent = await realAgent(t, server)
-      // What is loaded with the first execution is no part of a flood.
+      // The first execution loads code that is not part of the flood.
       await finished(server, await startTask(server, [agent.hostId]))
       const ticking = await startTask(server, [agent.hostId], {
         script: { content: 'while :; do date +%s%N; sleep 0.05; done' },

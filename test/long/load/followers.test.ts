@@ -6,10 +6,10 @@ import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const followers = 500
 const chunks = 40
-/** MB; the output is 2.5 MB: 500 copies of it would be 1.3 GB, what each reads at once in a copy of its own 250 MB. */
+/** MB. The output is 2.5 MB: 500 copies of it would take 1.3 GB, and a read buffer for each follower 250 MB. */
 const mayGrow = 120
 
-test('F15 500 followers of one task all get everything, and the server stays small', async (t) => {
+test('F15 500 followers of one task get all output, and the memory of the server stays small', async (t) => {
   t.timeout(300_000)
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')

@@ -13,7 +13,7 @@ import { adminLogin, restCaller, type TestServer } from '../../helpers/servers/s
 const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 const frames = 10_000
 
-/** A server in a process of its own that logs at INFO, and the lines that it has logged. */
+/** A server in a separate process with log level INFO, and its log lines. */
 async function loggingServer(t: ExecutionContext) {
   const dataDir = await temporaryDirectory(t)
   const child = spawn(process.execPath, [program, dataDir, '0', 'INFO'], {
@@ -33,7 +33,7 @@ async function loggingServer(t: ExecutionContext) {
   return { server, token: caller.token, lines, memory }
 }
 
-test('S10 10,000 bad frames of every sort write next to nothing into log, audit and memory, and others are served', async (t) => {
+test('S10 10,000 bad frames of every sort add little to log, audit log and memory, and others are served', async (t) => {
   t.timeout(180_000)
   const { server, lines, memory } = await loggingServer(t)
   const second = await server.enroll('web2')

@@ -6,24 +6,24 @@ import { changedAt, pathsOf } from '../../helpers/faults/bad-input.ts'
 import { callerOf, type Fixture, openFixture, pathOf } from '../../helpers/faults/every-operation.ts'
 import { harmlessText, hostileTexts } from '../../helpers/faults/hostile-text.ts'
 
-/** What fits into the headers of a request beside the others, and what of a body any field would have to refuse. */
+/** Characters that fit into a header of a request, and characters in a body that any field must refuse. */
 const headSigns = 15_000
 const bodySigns = 65_536
 const inputs = Number(process.env['RSM_BAD_INPUTS'] ?? 1500)
-/** Of the hostile texts each header of each operation gets so many, in turns; the continuous run takes more. */
+/** Hostile texts for each header of each operation, in turns; the continuous run uses more. */
 const textsOfAHeader = Math.ceil(inputs / 100)
-/** As many each field of a query or body gets. */
+/** Hostile texts for each field of a query or body. */
 const textsOfAField = Math.ceil(inputs / 75)
-/** How often what took long is asked again: chance, a collection of garbage or a first compilation passes. */
+/** Retries of a slow request, to rule out chance, garbage collection and first compilation. */
 const tries = 5
-/** Milliseconds that any request may take: a text that is read once, however many words it has. */
+/** Milliseconds that any request may take, enough to read a text of any number of words once. */
 const always = 100
-/** How many times a harmless text's a hostile one may take that takes longer. */
+/** Factor by which a hostile text may take longer than a harmless one. */
 const slower = 20
 
 const operations = operationsOfTheApp()
 
-/** What programs send, proxies add and our routes read. */
+/** Headers that programs send, proxies add and our routes read. */
 const headers = [
   'accept',
   'accept-encoding',
@@ -63,12 +63,12 @@ interface Ask {
 }
 
 const kept = new Agent({ keepAlive: true, maxSockets: 1 })
-/** Asks, and resolves with the end of the answer, or with the first piece of a stream, which never ends. */
+/** Sends a request; resolves at the end of the response, or at the first piece of an event stream, which never ends. */
 async function answered({ url, method, path, headers: sent, body }: Ask): Promise<void> {
   const { hostname, port } = new URL(url)
   await new Promise<void>((resolve, reject) => {
     const asked = request({ hostname, port, method, path, headers: sent, agent: kept })
-    // Who was refused for what he sent is parted with; the request that met that is asked once more.
+    // The server closes a connection after a refused request, so a request on it is repeated.
     asked.on('error', (error: NodeJS.ErrnoException) =>
       asked.reusedSocket && error.code === 'ECONNRESET'
         ? resolve(answered({ url, method, path, headers: sent, ...(body === undefined ? {} : { body }) }))
@@ -88,7 +88,7 @@ async function answered({ url, method, path, headers: sent, body }: Ask): Promis
   })
 }
 
-/** Milliseconds of processor that this process, server and client, spends on a request: a busy machine adds nothing to it. */
+/** CPU milliseconds of this process, server and client, for a request; a busy machine does not add to them. */
 async function spentOn(ask: Ask): Promise<number> {
   const start = process.cpuUsage()
   await answered(ask)
@@ -96,9 +96,9 @@ async function spentOn(ask: Ask): Promise<number> {
   return (user + system) / 1000
 }
 
-/** The least of so many tries, of which the first that is no more than `enough` is the last. */
+/** Minimum of up to `times` tries; stops at the first of at most `enough`. */
 async function leastOf(ask: Ask, times: number, enough: number): Promise<number> {
-  // What takes no longer holds nobody longer. To read the time costs nothing; to read what was spent, more than most requests.
+  // Elapsed time is enough for a fast request. Reading it is free, reading CPU time costs more than most requests.
   const start = performance.now()
   await answered(ask)
   const took = performance.now() - start
@@ -108,7 +108,7 @@ async function leastOf(ask: Ask, times: number, enough: number): Promise<number>
   return least
 }
 
-/** A field of a request, and the request with a text in it. */
+/** A field of a request, and a function that builds the request with a text in it. */
 interface Place {
   readonly name: string
   readonly signs: number
@@ -116,7 +116,7 @@ interface Place {
   readonly texts: readonly string[]
 }
 
-/** The places whose hostile texts take far longer than a harmless one as long, in the words of a failure. */
+/** Failures for places where a hostile text takes far longer than a harmless one of the same length. */
 async function slowPlaces(
   t: ExecutionContext,
   places: readonly Place[],
@@ -124,7 +124,7 @@ async function slowPlaces(
   const slow: string[] = []
   let asked = 0
   for (const place of places) {
-    // For each place anew, so that the runner hears that it goes on.
+    // Restart the timeout at each place, to show the runner progress.
     t.timeout(100_000)
     for (const text of place.texts) {
       asked++
@@ -133,20 +133,20 @@ async function slowPlaces(
       const harmless = await leastOf(place.with(harmlessText(place.signs)), tries, 0)
       if (took > slower * harmless)
         slow.push(
-          `${place.name}: ${JSON.stringify(text.slice(0, 12))}… took ${took.toFixed(1)} ms, harmless text as long ${harmless.toFixed(1)} ms`,
+          `${place.name}: ${JSON.stringify(text.slice(0, 12))}… took ${took.toFixed(1)} ms, harmless text of this length ${harmless.toFixed(1)} ms`,
         )
     }
   }
   return { slow, asked }
 }
 
-/** As many signs as fit once they are escaped. */
+/** Escapes a text and cuts it to `headSigns` characters. */
 function escaped(text: string): string {
   const whole = encodeURIComponent(text).slice(0, headSigns)
   return whole.replace(/%[0-9A-F]?$/, '')
 }
 
-/** What a header can hold; Node's client refuses the rest. */
+/** Whether a text is valid in a header; Node's client refuses other texts. */
 const inHeader = (text: string) => !/[^\t\u0020-\u007e]/.test(text)
 
 function placesOf(fixture: Fixture): Place[] {
@@ -160,7 +160,7 @@ function placesOf(fixture: Fixture): Place[] {
   const inBodies = hostileTexts(bodySigns)
   for (const one of operations) {
     const { method, operation } = one
-    // Nothing is to be removed or ended by what happens to be good.
+    // An unknown id, so that a text that happens to be valid removes and ends nothing.
     const id = method === 'GET' ? undefined : '999999'
     const path = pathOf(one, fixture, id)
     const token = operation.id === 'logout' ? 'rsm_ses_none' : callerOf(one, fixture)
@@ -174,7 +174,7 @@ function placesOf(fixture: Fixture): Place[] {
         name: `${operation.id} header ${header}`,
         signs: headSigns,
         with: (text) => ({ url, method, path, headers: { ...usual, [header]: text }, ...empty }),
-        // Whoever has a file says so in a header: those are read by all.
+        // Requests for files get all texts, because their headers say which copy a client has.
         texts: operation.unchanging === true ? inHead : drawn(inHead, textsOfAHeader),
       })
     const { properties = {} }: { properties?: object } = operation.query ?? {}
@@ -192,7 +192,7 @@ function placesOf(fixture: Fixture): Place[] {
         texts: drawn(inQuery, textsOfAField),
       })
     if (example === undefined) continue
-    // Of an operation on one record the body counts only where there is that record.
+    // An operation on one record reads its body only if the record exists.
     const whole = pathOf(one, fixture)
     for (const steps of pathsOf(example)) {
       const inBody = (body: unknown) => ({
@@ -239,17 +239,17 @@ function placesOf(fixture: Fixture): Place[] {
   return places
 }
 
-// One after the other: processor time is that of the whole process.
+// Serial, because CPU time is that of the whole process.
 test.serial(
-  'A08 no header, query or field of a body holds the server longer than a harmless one as long',
+  'A08 no header, query or body field blocks the server longer than a harmless one of the same length',
   async (t) => {
     const { slow, asked } = await slowPlaces(t, placesOf(await openFixture(t)))
-    t.true(asked > 5 * inputs, `only ${asked} were asked`)
+    t.true(asked > 5 * inputs, `only ${asked} requests were sent`)
     t.deepEqual(slow, [])
   },
 )
 
-test.serial('A08 the measure tells a server that goes over a header again and again', async (t) => {
+test.serial('A08 the measurement detects a server that scans a header repeatedly', async (t) => {
   const server = createServer(({ headers: { 'if-none-match': known = '' } }, response) => {
     response.end(String(known.split(/\s*,\s*/).length))
   })

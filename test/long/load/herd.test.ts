@@ -7,10 +7,10 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 import { until } from '../../helpers/until.ts'
 
 const herd = 1500
-/** Between two answers of the API: with one in turn of thousands it would be nearly all of them. */
+/** Links accepted between two responses of the API; almost all if the API were served after them. */
 const mostLinksBetween = herd / 3
 
-/** The agents of so many hosts. */
+/** Registers agents of `count` hosts. */
 async function enrollMany(server: TestServer, count: number): Promise<Identity[]> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', { maxUses: count })
   const headers = { authorization: `Bearer ${token}` }
@@ -31,11 +31,11 @@ const linksOf = async ({ url, token }: TestServer): Promise<number> => {
   return Number(/^rsm_agent_links (\d+)$/m.exec(await answer.text())?.[1])
 }
 
-test('A12 calls are answered while a whole fleet links at once, and no host is OFFLINE', async (t) => {
+test('A12 the server answers requests while a whole fleet links at once, and no host is OFFLINE', async (t) => {
   const server = await startTestServer(t)
   const agents = await enrollMany(server, herd)
   await server.restart()
-  // The first answer loads what presents the figures.
+  // The first response loads the code for metrics.
   await linksOf(server)
   const fleet = startHerd(server.url, agents)
   t.teardown(() => fleet.stop())
@@ -51,9 +51,9 @@ test('A12 calls are answered while a whole fleet links at once, and no host is O
   const steps = seen.slice(1).map((links, at) => links - (seen[at] ?? 0))
   t.true(
     Math.max(...steps) <= mostLinksBetween,
-    `${Math.max(...steps)} links were taken up between two answers`,
+    `${Math.max(...steps)} links were accepted between two responses`,
   )
-  await until('all have said HELLO', async () => {
+  await until('all agents are linked', async () => {
     const { content } = await server.data('GET', '/api/hosts?size=500')
     return content.every(({ agent }: { agent: { connected: boolean } }) => agent.connected)
   })

@@ -7,10 +7,10 @@ import { startServerProcess } from '../../helpers/servers/server-process.ts'
 const listeners = 500
 const hosts = 10
 const rounds = 20
-/** MB; measured: 15 to 25, most of it the connections themselves. */
+/** MB. Measured: 15 to 25, mostly for the connections. */
 const mayGrow = 100
 
-test('F15 500 listeners that never read cost neither the server its memory nor others their answers', async (t) => {
+test('F15 500 listeners that never read use little memory and do not delay other clients', async (t) => {
   const server = await startServerProcess(t)
   const big = 'x'.repeat(250)
   const tags = { a: big, b: big, c: big }
@@ -29,7 +29,7 @@ test('F15 500 listeners that never read cost neither the server its memory nor o
     stuck.push(...some)
     for (const socket of some)
       socket.write(`GET /api/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.token}\r\n\r\n`)
-    // The headers tell that it listens; nothing is read after them.
+    // Response headers show that it listens; the test reads nothing after them.
     await Promise.all(some.map((socket) => once(socket, 'readable')))
   }
   for (let round = 1; round <= rounds; round++) {

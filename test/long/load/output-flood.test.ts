@@ -1,7 +1,7 @@
 import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 
-test('F14 a flood is bounded on disk, and its size is told', async (t) => {
+test('F14 a flood of output is bounded on disk, and its size is reported', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const megabytes = 300
   const script = `head -c ${megabytes}M /dev/zero | tr '\\0' x; printf end; du -m "$(readlink /proc/$$/fd/1)" | cut -f1 >&2`

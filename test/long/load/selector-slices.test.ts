@@ -2,10 +2,10 @@ import test from 'ava'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
 const hosts = 1000
-/** Looks at 200,000 hosts: ten slices. */
+/** Examines 200,000 hosts, in ten slices. */
 const bomb = `${'@*^'.repeat(199)}@*`
 
-test('A08 others are answered while a long selector is looked up, whoever asks with it', async (t) => {
+test('A08 the server answers other requests while an expensive selector is resolved, for any operation', async (t) => {
   const server = await startTestServer(t)
   for (let from = 0; from < hosts; from += 100)
     await Promise.all(
@@ -13,7 +13,7 @@ test('A08 others are answered while a long selector is looked up, whoever asks w
         server.data('POST', '/api/hosts', { hostname: `web${from + n}`, ip: '10.0.0.1' }),
       ),
     )
-  /** How many calls are answered, one after the other, before this one is. */
+  /** Asserts that at least two other requests, one after the other, are answered during this one. */
   async function answeredDuring(asked: Promise<{ status: number }>, status: number, what: string) {
     let done = false
     const answer = asked.finally(() => {
@@ -26,7 +26,7 @@ test('A08 others are answered while a long selector is looked up, whoever asks w
       answered++
     }
     t.is((await answer).status, status, what)
-    t.true(answered >= 2, `${what}: ${answered} answered meanwhile`)
+    t.true(answered >= 2, `${what}: ${answered} answered in the meantime`)
   }
   const query = `selector=${encodeURIComponent(bomb)}`
   await answeredDuring(server.api('GET', `/api/hosts?${query}`), 200, 'a list')

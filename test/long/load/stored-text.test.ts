@@ -2,7 +2,7 @@ import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { script } from '../../helpers/servers/store-records.ts'
 
-test('S10 the text that all users store together is bounded', async (t) => {
+test('S10 the total text stored by all users is bounded', async (t) => {
   const { services, context } = await startInsides(t)
   const content = `#${'x'.repeat(1024 * 1024 - 1)}`
   for (const [at, createdBy] of ['ann', 'bob', 'cid', 'dan', 'eve'].entries())
@@ -18,7 +18,7 @@ test('S10 the text that all users store together is bounded', async (t) => {
   await create('one-more')
 })
 
-test('tasks that run have a bound on their text, small ones are always taken, and an end makes room', async (t) => {
+test('the text of running tasks is bounded, small tasks are always accepted, and an ended task frees its text', async (t) => {
   const { services, context } = await startInsides(t)
   const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const content = `#${'x'.repeat(1024 * 1024 - 1)}`

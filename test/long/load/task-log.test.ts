@@ -5,7 +5,7 @@ import type { Outputs } from '../../../src/server/storage/ports/outputs.ts'
 import { entry } from '../../contracts/outputs.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-test('100,000 entries: any cursor is found quickly, and a restart reads no output', async (t) => {
+test('any cursor in a log of 100,000 entries is found quickly, even right after a restart', async (t) => {
   const directory = await temporaryDirectory(t)
   const open = (): Outputs => {
     const outputs = createFileOutputs(directory, createLocalHints(), (error) => t.fail(String(error)))

@@ -3,7 +3,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('10,000 tiny frames at once are all dealt with, and others are served meanwhile', async (t) => {
+test('10,000 tiny frames at once are all stored, while other requests are served', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)

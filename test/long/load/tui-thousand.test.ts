@@ -9,7 +9,7 @@ import { missing, openWindow } from '../../helpers/terminals/tmux.ts'
 const inTmux = missing('tmux').length > 0 ? test.skip : test
 
 inTmux(
-  'a finished task on 1,000 hosts: read from both ends, searched, its failures gone through',
+  'the TUI shows a task on 1,000 hosts from both ends, searches it, and steps through failures',
   async (t) => {
     const server = await startTestServer(t)
     const names = Array.from({ length: 1000 }, (_, n) => `n${String(n + 1).padStart(4, '0')}`)
