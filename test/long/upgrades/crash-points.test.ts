@@ -8,7 +8,7 @@ import { installVersion } from '../../helpers/programs/other-version.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** A server, and an installed agent that `run` starts as a person would; it settles once that is linked. */
+/** A server, and an installed agent; `run` starts it from the command line and settles once it is linked. */
 async function installed(t: ExecutionContext) {
   const server = await startTestServer(t)
   const root = temporaryDirectory(t)
@@ -31,7 +31,7 @@ async function installed(t: ExecutionContext) {
   return { server, root, prefix, run, host }
 }
 
-/** Writes a line now and one when it is told to; a second start would show in `starts`. */
+/** Writes a line now and another one after `go`; appends to `starts`, to detect a second start. */
 const script = (root: string) =>
   `echo "$0" >> ${root}/starts; echo before; while [ ! -e ${root}/go ]; do sleep 0.05; done; echo after; exit 9`
 
@@ -47,7 +47,7 @@ async function isTrue(t: ExecutionContext, server: Parameters<typeof entries>[0]
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'before\nafter\n')
 }
 
-test('F18 an agent that is upgraded in place while scripts run loses nothing, starts nothing twice', async (t) => {
+test('F18 an agent upgraded in place while scripts run loses nothing and starts nothing twice', async (t) => {
   const { server, root, prefix, run, host } = await installed(t)
   const former = await run()
   const { id } = await host()
@@ -57,7 +57,7 @@ test('F18 an agent that is upgraded in place while scripts run loses nothing, st
   await rename(prefix, `${prefix}.old`)
   await rename(`${prefix}.new`, prefix)
   await rm(`${prefix}.old`, { recursive: true })
-  // Between the swap and the restart the old one goes on, with its files gone.
+  // Between swap and restart, the old agent continues without its files.
   tasks.push(await startTask(server, [id], { script: { content: script(root) } }))
   await begun(server, tasks[1] ?? '')
   former.child.kill('SIGTERM')
@@ -72,14 +72,14 @@ test('F18 an agent that is upgraded in place while scripts run loses nothing, st
 })
 
 for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM', 'SIGKILL'] as const)
-  test(`F18 ${signal} to the agent and all of its process group leaves the script to the next agent`, async (t) => {
+  test(`F18 ${signal} to the agent's process group leaves the script to the next agent`, async (t) => {
     const { server, root, run, host } = await installed(t)
     const former = await run()
     const { id } = await host()
     const taskId = await startTask(server, [id], { script: { content: script(root) } })
     await begun(server, taskId)
     const gone = once(former.child, 'exit')
-    // As a terminal does it that is closed, or in which someone types Ctrl-C.
+    // Like a terminal that is closed or gets Ctrl-C.
     process.kill(-(former.child.pid ?? 0), signal)
     await gone
     await writeFile(join(root, 'go'), '')

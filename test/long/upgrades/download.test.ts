@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import test from 'ava'
 import { bytes, serve } from '../../helpers/releases/download-server.ts'
 
-test('a download that is cut goes on where it was cut, and one that finds no place comes again', async (t) => {
+test('a download resumes where it was cut, and is retried if the server is busy', async (t) => {
   const { ranges, path, get } = await serve(t, ({ headers }, response, nth) => {
     if (nth === 1) return response.writeHead(503, { 'retry-after': '1' }).end()
     const from = Number(/bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0)
@@ -18,7 +18,7 @@ test('a download that is cut goes on where it was cut, and one that finds no pla
   t.regex(ranges[2] ?? '', /^bytes=\d+-$/)
 })
 
-test('a download is tried once more before its time is over, however long the server asks to wait', async (t) => {
+test('a download is retried once before its timeout, even if Retry-After is longer', async (t) => {
   const { ranges, path, get } = await serve(
     t,
     (_, response, nth) =>

@@ -7,7 +7,7 @@ import { commandLine } from '../../helpers/clients/command-line.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-test('A13 a service that names its token file for good stays up and out after hosts remove, over restarts, and hosts join lets it in', async (t) => {
+test('A13 a removed agent service stays up over restarts without rejoining, until its token file has a new token', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval: 1 })
   const rsm = commandLine(t, server)
   const home = temporaryDirectory(t)
@@ -18,7 +18,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     writeFileSync(tokenFile, JSON.parse(stdout).token)
   }
   await join_()
-  // As rsm agent install has it.
+  // The settings of rsm agent install.
   const environment = { RSM_AGENT_URL: server.url, RSM_AGENT_ENROLL_TOKEN_FILE: tokenFile }
   const service = () => {
     const argv = ['agent', 'run', '--data-dir', dataDir, '--hostname', 'web1']
@@ -37,7 +37,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     /^rsm: 1 enrollment token is open, .*: 1 \(19 of 20 uses left, until .*\); to end one: rsm enrollments remove 1\n$/,
   )
   for (let starts = 0; starts < 2; starts++) {
-    await until('it says why', async () => (await status()).stdout.includes('web1) was removed'))
+    await until('the status says why', async () => (await status()).stdout.includes('web1) was removed'))
     const said = await status()
     t.is(said.exit, 1)
     t.regex(said.stdout, /^error +no heartbeat reaches the server: .*web1\) was removed.*rsm hosts join$/m)
@@ -56,6 +56,6 @@ test('A13 a service that names its token file for good stays up and out after ho
   await linked()
   const revoked = await rsm(['hosts', 'revoke', 'web1', '--yes'])
   t.regex(revoked.stderr, /^rsm: 2 enrollment tokens are open/)
-  await until('it says why', async () => (await status()).stdout.includes('web1) was revoked'))
+  await until('the status says why', async () => (await status()).stdout.includes('web1) was revoked'))
   t.regex((await status()).stdout, /rsm hosts join --replace web1$/m)
 })

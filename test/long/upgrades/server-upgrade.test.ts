@@ -30,17 +30,17 @@ import { until } from '../../helpers/until.ts'
 
 interface Place {
   root: string
-  /** Where the executable lies that the server runs. */
+  /** Path of the executable that the server runs. */
   target: string
   dataDir: string
-  /** `url`, `token` and calls, as of a server in this process; `restart` and `stop` do nothing. */
+  /** `url`, `token` and calls, like a server in this process; `restart` and `stop` do nothing. */
   server: TestServer
   upgrade: (file: string, ...words: string[]) => ReturnType<typeof runRsm>
-  /** Starts what lies at `target`. */
+  /** Starts the installed version of the server. */
   start: () => Promise<void>
 }
 
-/** Each version is installed once, for all tests: its files are copies of this build's. */
+/** Directory of versions, each installed once for all tests as a copy of this build. */
 const shared = mkdtempSync(join(tmpdir(), 'rsm-versions-'))
 test.after.always(() => rmSync(shared, { recursive: true, force: true }))
 const versions = new Map<string, Promise<string>>()
@@ -58,18 +58,18 @@ function installed(version: string): Promise<string> {
 const executableOfVersion = async (root: string, version: string) =>
   executableOf(root, await installed(version))
 
-/** Of executables that are made here, and that nobody signs. */
+/** Upgrades to executables made here, which are unsigned. */
 const taken = ['server', 'upgrade', '--allow-unsigned']
 const statusOf = (dataDir: string) => control(dataDir, 'status', {})
 
-/** A server that runs from an executable, here a script, which says that it is `version`. */
+/** A server that runs from an executable, here a script, that reports `version`. */
 async function place(t: ExecutionContext, version = '0.1.0'): Promise<Place> {
   const root = temporaryDirectory(t)
   const target = join(root, 'rsm')
   await copyFile(await executableOfVersion(root, version), target)
   const dataDir = join(root, 'data')
   const env = cleanEnv(root, { RSM_ADMIN_PASSWORD: adminPassword, RSM_LOG_LEVEL: 'ERROR' })
-  // Whoever serves the directory at the end was started by this test.
+  // Any server on this directory at the end was started by this test.
   t.teardown(async () => {
     const last = await statusOf(dataDir).catch(() => null)
     if (last !== null) process.kill(last.pid, 'SIGKILL')
@@ -98,7 +98,7 @@ async function place(t: ExecutionContext, version = '0.1.0'): Promise<Place> {
   return { root, target, dataDir, server, upgrade, start }
 }
 
-test('rsm server upgrade puts another version in place under a running script, which goes on, and says so in the audit log', async (t) => {
+test('rsm server upgrade replaces the version while a script keeps running, and is in the audit log', async (t) => {
   const { root, target, dataDir, server, upgrade } = await place(t)
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
   const file = await executableOfVersion(root, '0.2.0')
@@ -131,7 +131,7 @@ test('rsm server upgrade puts another version in place under a running script, w
   t.like(audited[0], { outcome: 'SUCCESS', detail: { from: '0.1.0', to: '0.2.0', sha256 } })
 })
 
-test('a version that does not become ready is taken back, and the store is as before, whatever it did to it', async (t) => {
+test('a version that does not become ready is rolled back, with the store as before, even if it changed it', async (t) => {
   const { root, target, dataDir, server, upgrade } = await place(t)
   const before = await readFile(target)
   const { token } = await server.data('POST', '/api/tokens', { name: 'kept' })
@@ -162,7 +162,7 @@ echo 'rsm: no such thing' >&2; exit 6`,
   )
 })
 
-test('a build with a release key runs what the key has signed; one without takes the sha256 or a word that it may be unsigned', async (t) => {
+test('a build with a release key runs only signed files, and one without a key requires --sha256 or --allow-unsigned', async (t) => {
   const { root, target, dataDir } = await place(t)
   const key = newReleaseKey()
   const prefix = join(root, 'with-key')
@@ -170,7 +170,7 @@ test('a build with a release key runs what the key has signed; one without takes
   const description = JSON.parse(await readFile(join(prefix, 'package.json'), 'utf8')) as object
   await writeFile(join(prefix, 'package.json'), JSON.stringify({ ...description, releaseKey: key.held }))
   const ran = join(root, 'ran')
-  // Older than the server: what is taken is then refused for that, and nothing is stopped.
+  // Older than the server: an accepted file is then refused as a downgrade, and nothing is stopped.
   const file = await script(join(root, 'new'), `touch ${ran}; echo 'rsm/0.0.9 linux-x64 node-v22.0.0'`)
   const bytes = await readFile(file)
   const sum = ['--sha256', createHash('sha256').update(bytes).digest('hex')]
@@ -200,7 +200,7 @@ test('a build with a release key runs what the key has signed; one without takes
       [...sum, ...unsigned],
       /has no signature: there is no .*new\.sig\n.*put the \.sig of the release beside it/,
     ],
-    // A signature that does not fit is never passed over.
+    // A wrong signature is never ignored.
     [keyed, '{}', [...sum, ...unsigned], /is not the signature of a release/],
     [keyed, of('0.0.9', 'other bytes'), unsigned, /is not the file that .*new\.sig signs/],
     [keyed, of('0.0.9', bytes, newReleaseKey()), sum, /is not signed by the release key/],
@@ -220,7 +220,7 @@ test('a build with a release key runs what the key has signed; one without takes
   t.is((await statusOf(dataDir)).pid, pid)
 })
 
-test('an exchange that fails is in the audit log, and a server that starts as another version is no success', async (t) => {
+test('a failed exchange is in the audit log, and a server that starts as another version counts as failed', async (t) => {
   const { root, target, dataDir, server, upgrade } = await place(t)
   const before = await readFile(target)
   const outcomes = async () => {
@@ -250,7 +250,7 @@ exec ${process.execPath} ${former} "$@"`,
   t.deepEqual(await stores(), ['store'])
 })
 
-test('backups that lead elsewhere are not followed', async (t) => {
+test('a backups directory that is a symlink is not followed', async (t) => {
   const { root, dataDir, upgrade } = await place(t)
   const elsewhere = join(root, 'elsewhere')
   await mkdir(elsewhere)
@@ -263,14 +263,14 @@ test('backups that lead elsewhere are not followed', async (t) => {
   t.is((await statusOf(dataDir)).pid, pid)
 })
 
-test('a file that is not the one wanted, not a program, of another machine, or older changes nothing', async (t) => {
+test('an upgrade with a wrong, foreign or older file, or one that is not a program, changes nothing', async (t) => {
   const { root, target, dataDir, upgrade } = await place(t, '0.5.0')
   const { pid } = await statusOf(dataDir)
   const older = await executableOfVersion(root, '0.4.0')
   const text = join(root, 'text')
   await writeFile(text, 'hello')
   const foreign = join(root, 'foreign')
-  // An ELF header for a machine that nobody has here: s390.
+  // An ELF header for another machine: s390.
   const head = Buffer.alloc(64)
   head.set(Buffer.from('7f454c4602020100', 'hex'))
   head.writeUInt16BE(2, 16)
@@ -304,7 +304,7 @@ test('a file that is not the one wanted, not a program, of another machine, or o
   t.is((await statusOf(dataDir)).version, '0.4.0')
 })
 
-test('a server that does not run, or runs from Node and files, is not upgraded', async (t) => {
+test('a server that is down, or runs from Node and package files, is not upgraded', async (t) => {
   const { root, dataDir } = await place(t)
   const run = (directory: string) =>
     runRsm(['server', 'upgrade', '/bin/true', '--data-dir', directory], cleanEnv(root))
@@ -316,7 +316,7 @@ test('a server that does not run, or runs from Node and files, is not upgraded',
   t.regex(files.stderr, /runs from Node and the files of a package/)
 })
 
-test('a full disk beside the executable changes nothing', async (t) => {
+test('a full disk at the executable changes nothing', async (t) => {
   const disk = mountSmallDisk(64 * 1024)
   if (disk === null) {
     t.pass('skipped: no file system can be mounted here')
@@ -344,7 +344,7 @@ const points: readonly [FaultPoint, isBad: boolean][] = [
   ['upgrade.storeBack.after', true],
 ]
 for (const [point, isBad] of points)
-  test(`rsm server upgrade that is killed at ${point}: one of the two versions is in place, and starts with its data`, async (t) => {
+  test(`rsm server upgrade that is killed at ${point} leaves one of the two versions, which starts with its data`, async (t) => {
     const { root, target, dataDir, server } = await place(t)
     await server.data('POST', '/api/clusters', { name: 'kept' })
     const good = await executableOfVersion(root, '0.2.0')
@@ -388,7 +388,7 @@ for (const [point, isBad] of points)
   })
 
 for (const signal of ['SIGKILL', 'SIGINT', 'SIGHUP'] as const)
-  test(`an upgrade that is under way goes on to its end when the command gets ${signal}`, async (t) => {
+  test(`an upgrade in progress continues to its end if its command gets ${signal}`, async (t) => {
     const { root, dataDir } = await place(t)
     const words = [...taken, await executableOfVersion(root, '0.2.0')]
     const command = startRsm(
@@ -397,7 +397,7 @@ for (const signal of ['SIGKILL', 'SIGINT', 'SIGHUP'] as const)
     )
     await command.shows('stopping rsm')
     command.child.kill(signal)
-    await until('the new one is ready', async () => {
+    await until('the new version is ready', async () => {
       const status = await statusOf(dataDir).catch(() => null)
       return status?.ready === true && status.version === '0.2.0'
     })

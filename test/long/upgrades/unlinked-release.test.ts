@@ -5,7 +5,7 @@ import { newReleaseKey } from '../../helpers/releases/release-key.ts'
 import { release, upgradableAgent } from '../../helpers/releases/upgradable.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('a release that runs and does not link is ended after a minute, and the former one comes back', async (t) => {
+test('a release that runs but does not link is ended after a minute and rolled back', async (t) => {
   const key = newReleaseKey()
   const server = await startTestServer(t)
   const agent = await upgradableAgent(t, server, makeBuild(t, { version: '0.1.0', key }), 'web1')

@@ -30,7 +30,7 @@ function isUpgradeOf(pid: number, taskId: string): boolean {
   }
 }
 
-/** What an upgrade has written by the time at which it was killed, or what has become of that. */
+/** Files that a killed upgrade has left behind, possibly damaged since. */
 function left(releases: string, { version, executable }: OwnBuild) {
   const installed = { version, sha256: sha256(executable) }
   const trial = { taskId: 'task', starts: 0, process: null }
@@ -49,10 +49,10 @@ function left(releases: string, { version, executable }: OwnBuild) {
 }
 type Left = ReturnType<typeof left>
 
-/** What is there, and which version comes up. */
+/** Files in place, and the version that starts. */
 const cases: readonly (readonly [what: string, make: (left: Left) => void, version: string])[] = [
   ['half a download', (l) => l.half(), '0.1.0'],
-  ['a whole release that nothing leads to', (l) => l.whole(), '0.1.0'],
+  ['a whole release without a link to it', (l) => l.whole(), '0.1.0'],
   [
     'the state of the swap without its link',
     (l) => {
@@ -63,7 +63,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     '0.1.0',
   ],
   [
-    'the swap, before the agent has started anew',
+    'the swap, before a restart of the agent',
     (l) => {
       l.whole()
       l.state()
@@ -89,7 +89,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     '0.1.0',
   ],
   [
-    'a state that is cut',
+    'a torn state',
     (l) => {
       l.whole()
       l.write('state.json', '{"base":"0.1')
@@ -98,7 +98,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     '0.1.0',
   ],
   [
-    'another rsm that was installed since',
+    'another rsm installed since',
     (l) => {
       l.whole()
       l.state({ base: '0.0.9', trial: null })
@@ -107,7 +107,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     '0.1.0',
   ],
   [
-    'the link of a way back without its state',
+    'the removed link of a rollback without its state',
     (l) => {
       l.whole()
       l.state({ trial: { taskId: 'task', starts: 3, process: null } })
@@ -116,7 +116,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
   ],
 ]
 
-test('whatever a killed upgrade has left, the host comes up with one of the two versions', async (t) => {
+test('a host starts one of the two versions after a killed upgrade, whatever it has left behind', async (t) => {
   const server = await startTestServer(t)
   const second = makeBuild(t, { version: '0.2.0', key })
   const agent = await upgradableAgent(t, server, makeBuild(t, { version: '0.1.0', key }), 'web1')
@@ -137,16 +137,16 @@ test('whatever a killed upgrade has left, the host comes up with one of the two 
   chmodSync(join(releases), 0o777)
   agent.start()
   await until(
-    'the installed one runs where anyone could have put a release',
+    'the installed version runs if anyone may write to the directory of releases',
     () => agent.state()?.linked === true,
   )
   t.is(agent.state()?.version, '0.1.0')
 })
 
-test('an upgrade whose own process is killed after the swap ends with the new version, and the next upgrade works', async (t) => {
+test('an upgrade whose process is killed after the swap ends with the new version, and the next one works', async (t) => {
   const server = await startTestServer(t)
   const agent = await upgradableAgent(t, server, makeBuild(t, { version: '0.1.0', key }), 'web1')
-  // Slow to start, so that there is a time in which to kill.
+  // A slow start leaves time for the kill.
   await release(
     server,
     key,

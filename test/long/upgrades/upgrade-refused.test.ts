@@ -21,7 +21,7 @@ const result = async (server: TestServer, hostname: string, upgrade?: object) =>
   return `${results[0]?.status} ${results[0]?.error}`
 }
 
-test('what the release key of the agent has not signed is refused, whoever hands it out, and a way back takes a word', async (t) => {
+test('an agent refuses a release without a signature of its key, and a downgrade without --allow-downgrade', async (t) => {
   const server = await startTestServer(t)
   const build = makeBuild(t, { version: '0.3.0', key })
   const older = makeBuild(t, { version: '0.2.0', key })
@@ -34,7 +34,7 @@ test('what the release key of the agent has not signed is refused, whoever hands
     await result(server, 'web2'),
     /^FAILED rsm 0\.1\.0 on this host cannot be upgraded: it was built without/,
   )
-  // Signed for another version than it is offered as, and one that calls itself another.
+  // A release signed for another version than offered, and one that reports another version.
   await handOut(server, older.executable, `rsm-linux-${ownArch}`, {
     ...signedBy(key, '0.2.0', older.executable),
     version: '0.9.0',
@@ -53,7 +53,7 @@ test('what the release key of the agent has not signed is refused, whoever hands
   t.is(keyless.state()?.version, '0.1.0')
 })
 
-test('only an ADMIN upgrades and retries that; what the server does not hold, and what is for scripts, is a 400', async (t) => {
+test('only an ADMIN starts and retries an upgrade; a missing release and a script option are a 400', async (t) => {
   const server = await startTestServer(t)
   await server.enroll('web1')
   await server.data('POST', '/api/users', {
@@ -102,18 +102,18 @@ test('only an ADMIN upgrades and retries that; what the server does not hold, an
   )
 })
 
-// Skipped where the tests do not run from a system of dpkg.
+// Skipped on a system without dpkg.
 const whereDpkg = spawnSync('dpkg-query', ['--search', '/usr/bin/env']).status === 0 ? test : test.skip
-whereDpkg('an executable that a package owns is the package manager’s to upgrade', async (t) => {
+whereDpkg('an executable owned by a package must be upgraded by the package manager', async (t) => {
   t.regex((await packageAdvice('/usr/bin/env')) ?? '', /^apt-get install/)
   t.is(await packageAdvice(process.argv[1] ?? ''), null)
 })
 
 const disk = mountSmallDisk(3_000_000)
 disk?.unmount()
-// Skipped where nothing may be mounted.
+// Skipped if mounting is not allowed.
 const whereMount = disk === null ? test.skip : test
-whereMount('a full disk in mid-upgrade changes nothing, and the agent goes on', async (t) => {
+whereMount('a full disk during an upgrade changes nothing, and the agent continues', async (t) => {
   const small = mountSmallDisk(3_000_000)
   if (small === null) throw new Error('nothing may be mounted any more')
   const server = await startTestServer(t)
@@ -136,27 +136,24 @@ whereMount('a full disk in mid-upgrade changes nothing, and the agent goes on', 
   t.is(agent.state()?.version ?? '0.1.0', '0.1.0')
 })
 
-whereMount(
-  'a data directory that is mounted noexec is told before anything is downloaded or swapped',
-  async (t) => {
-    const unusable = mountSmallDisk(3_000_000, 'noexec')
-    if (unusable === null) throw new Error('nothing may be mounted any more')
-    const server = await startTestServer(t)
-    await release(server, key, makeBuild(t, { version: '0.2.0', key }))
-    const build = makeBuild(t, { version: '0.1.0', key })
-    t.teardown(() => unusable.unmount())
-    const dataDir = join(unusable.directory, 'agent')
-    const agent = await upgradableAgent(t, server, build, 'web1', ['--data-dir', dataDir])
-    t.is(
-      await result(server, 'web1'),
-      `FAILED ${dataDir}/releases is mounted noexec, and the agent runs from there after an upgrade: remount it with exec`,
-    )
-    t.is(agent.current(), null)
-    t.deepEqual(readdirSync(join(dataDir, 'releases')), ['lock'])
-  },
-)
+whereMount('an upgrade in a data directory mounted noexec fails before the download', async (t) => {
+  const unusable = mountSmallDisk(3_000_000, 'noexec')
+  if (unusable === null) throw new Error('nothing may be mounted any more')
+  const server = await startTestServer(t)
+  await release(server, key, makeBuild(t, { version: '0.2.0', key }))
+  const build = makeBuild(t, { version: '0.1.0', key })
+  t.teardown(() => unusable.unmount())
+  const dataDir = join(unusable.directory, 'agent')
+  const agent = await upgradableAgent(t, server, build, 'web1', ['--data-dir', dataDir])
+  t.is(
+    await result(server, 'web1'),
+    `FAILED ${dataDir}/releases is mounted noexec, and the agent runs from there after an upgrade: remount it with exec`,
+  )
+  t.is(agent.current(), null)
+  t.deepEqual(readdirSync(join(dataDir, 'releases')), ['lock'])
+})
 
-test('open terminals are waited for, and a cancel meanwhile leaves all as it was', async (t) => {
+test('an upgrade waits for open terminals, and a cancel during the wait changes nothing', async (t) => {
   const server = await startTestServer(t)
   const agent = await upgradableAgent(t, server, makeBuild(t, { version: '0.1.0', key }), 'web1')
   await release(server, key, makeBuild(t, { version: '0.2.0', key }))

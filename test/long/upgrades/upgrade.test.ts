@@ -19,7 +19,7 @@ const upgrade = async (server: TestServer, selector: string, body: object = {}) 
 const versionOf = async (server: TestServer, hostname: string) =>
   (await server.data('GET', `/api/hosts?selector=${hostname}`)).content[0].agent.agentVersion
 
-test('an agent becomes the release that the server holds while its script runs on; the same version again is a success', async (t) => {
+test('an agent upgrades to the server’s release while its script runs, and the same version again is SUCCESS', async (t) => {
   const server = await startTestServer(t)
   const first = makeBuild(t, { version: '0.1.0', key })
   const second = makeBuild(t, { version: '0.2.0', key })
@@ -45,7 +45,7 @@ test('an agent becomes the release that the server holds while its script runs o
   t.deepEqual(readdirSync(join(agent.dataDir, 'releases')).sort(), ['0.2.0', 'current', 'lock', 'state.json'])
 })
 
-test('a release that ends at its start, or that does not link, is rolled back, and the rest of the plan is SKIPPED', async (t) => {
+test('a release that ends at its start is rolled back, and the rest of the plan is SKIPPED', async (t) => {
   const server = await startTestServer(t)
   const first = makeBuild(t, { version: '0.1.0', key })
   const bad = makeBuild(t, { version: '0.2.0', key, before: 'case $2 in run) exit 3 ;; esac\n' })
@@ -69,9 +69,9 @@ test('a release that ends at its start, or that does not link, is rolled back, a
   t.false(existsSync(join(agents[0]?.dataDir ?? '', 'releases/0.2.0')))
 })
 
-// Of Node 22.15 and later: an older one can not become another program.
+// Node 22.15 and later only: older versions have no execve.
 if ('execve' in process)
-  test('an agent that is started again when it ends becomes the release as the same process, and the former one comes back likewise', async (t) => {
+  test('a supervised agent upgrades and rolls back within the same process', async (t) => {
     const server = await startTestServer(t)
     const first = makeBuild(t, { version: '0.1.0', key })
     const agent = await upgradableAgent(t, server, first, 'web1', [], { supervised: true })

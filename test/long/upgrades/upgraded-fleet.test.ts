@@ -13,7 +13,7 @@ import { until } from '../../helpers/until.ts'
 
 const count = 20
 
-test('20 agents under scripts and terminals: a bad release stops at the first, which comes back by itself; a good one takes them all side by side', async (t) => {
+test('a bad release stops at the first of 20 busy agents and is rolled back; a good one upgrades all', async (t) => {
   const key = newReleaseKey()
   const server = await startTestServer(t)
   const first = makeBuild(t, { version: '0.1.0', key })
@@ -44,7 +44,7 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
       })
     ).taskId as string
 
-  // Open throughout the bad release, and into the good one.
+  // Open during the bad release and into the good one.
   const open = async (hostname: string) => {
     const [host] = (await server.data('GET', `/api/hosts?selector=${hostname}`)).content
     const { sessionId } = await server.data('POST', '/api/terminals', {
@@ -63,7 +63,7 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
     [broken.status, broken.results[0]?.error, broken.counts.SKIPPED],
     ['FAILED', 'rolled back: 0.2.0 ended 3 times before it was linked', count - 1],
   )
-  await until('the first is back', () => agents[0]?.state()?.linked === true)
+  await until('the first agent is linked again', () => agents[0]?.state()?.linked === true)
   t.deepEqual(new Set(versions()), new Set(['0.1.0']))
   t.true(
     agents.slice(1).every(({ dataDir }) => !existsSync(join(dataDir, 'releases'))),
@@ -75,10 +75,10 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
   const rollout = await upgrade([1, '100%'])
   const isUpgraded = (agent: (typeof agents)[number]) =>
     agent.state()?.version === '0.3.0' && agent.state()?.linked
-  // The first goes alone; then all others at once.
+  // The first agent alone, then all others at once.
   await counted(server, rollout, ({ RUNNING }) => RUNNING >= count / 2)
   await until(
-    'all without terminals are upgraded',
+    'all agents without terminals are upgraded',
     () => agents.slice(0, -2).every(isUpgraded),
     10 * patience,
   )
