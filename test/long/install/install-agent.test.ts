@@ -9,12 +9,12 @@ import { deployPassword, hasSshHosts, managed, sshHosts } from '../../helpers/pr
 import { handOut } from '../../helpers/servers/hand-out.ts'
 import { executable, executableName, startSelfSigned } from '../../helpers/servers/self-signed.ts'
 
-// Skipped (2026-11-22) where hosts behind an sshd of their own can't be had: it takes root, mounts, OpenSSH and sudo.
+// Skipped (2026-11-22) without hosts behind their own sshd, which require root, mounts, OpenSSH and sudo.
 const whereFit = hasSshHosts ? test : test.skip
 
 const byPassword = ['PasswordAuthentication yes']
 
-/** A self-signed server of the real binary, who is logged in there, and hosts behind sshd. */
+/** A self-signed server of the real binary, a client logged in there, and hosts behind sshd. */
 async function startWorld(t: ExecutionContext) {
   const hosts = sshHosts(t)
   const { env, dataDir, url, server, start } = await startSelfSigned(t)
@@ -25,7 +25,7 @@ async function startWorld(t: ExecutionContext) {
 
 type World = Awaited<ReturnType<typeof startWorld>>
 
-/** Its record, with the credentials of the fixture. */
+/** Adds a host with the credentials of the fixture. */
 async function add(
   { rsm, hosts }: World,
   t: ExecutionContext,
@@ -55,7 +55,7 @@ const hostKeyOf = (directory: string) =>
   execFileSync('ssh-keygen', ['-l', '-f', directory], { encoding: 'utf8' }).split(' ')[1] ?? ''
 
 whereFit(
-  'the server installs the agent by key and by password with sudo, and each becomes the host that was there',
+  'the server installs agents by key and by password with sudo, and each joins as its existing host',
   async (t) => {
     const world = await startWorld(t)
     const { hosts, rsm, json, dataDir } = world
@@ -108,7 +108,7 @@ whereFit(
 )
 
 whereFit(
-  'what keeps the agent from a host is in its result, and nothing goes to a host with another key',
+  'the result of a host says why its installation failed, and a host with another key is sent nothing',
   async (t) => {
     const world = await startWorld(t)
     const { hosts, rsm, json, dataDir, env } = world
@@ -127,7 +127,7 @@ whereFit(
     await rsm(['hosts', 'edit', 'web1', '--password-stdin'], 'another password')
     const other = `SHA256:${'A'.repeat(43)}`
     await rsm(['hosts', 'edit', 'web2', '--host-key', other])
-    // Of another kind than the one that is shown first.
+    // A key of another type than the one that sshd offers first.
     const rsa = hosts.run('web3', 'ssh-keygen -l -f /etc/ssh/rsa_key.pub').split(' ')[1] ?? ''
     await rsm(['hosts', 'edit', 'web3', '--host-key', rsa])
     const bad = join(env['HOME'] ?? '', 'bad-key')
@@ -162,7 +162,7 @@ whereFit(
       (await errorsOf(['web3', '--sudo']))['web3'] ?? '',
       /^1 this server has no rsm-linux-\w+; on its machine: rsm server releases add/,
     )
-    // A password that is not that of sudo: its login is by key.
+    // A wrong password of sudo, because the login is by key.
     await rsm(['hosts', 'edit', 'web3', '--private-key', hosts.key, '--password-stdin'], 'another password')
     t.is((await errorsOf(['web3', '--sudo']))['web3'], '1 sudo rejected the stored password')
     await handOut({ dataDir }, executable, executableName)
@@ -175,7 +175,7 @@ whereFit(
 )
 
 whereFit(
-  'an installation is cancelled; one that a killed server cut is LOST, and a retry installs it',
+  'an installation can be cancelled, and one cut by a killed server is LOST and can be retried',
   async (t) => {
     const world = await startWorld(t)
     const { hosts, rsm, json, dataDir, server, start, url } = world
@@ -211,66 +211,63 @@ whereFit(
   },
 )
 
-whereFit(
-  'a host is SUCCESS by the link of the agent that was installed, not by any that it has',
-  async (t) => {
-    const world = await startWorld(t)
-    const { hosts, rsm, json, dataDir } = world
-    await handOut({ dataDir }, executable, executableName)
-    const [web1, web2] = await Promise.all(
-      ['web1', 'web2'].map((name) => hosts.start(name, { setup: managed })),
-    )
-    if (!web1 || !web2) return t.fail()
-    await add(world, t, 'web1', web1.port, 'root', 'key')
-    await add(world, t, 'web2', web2.port, 'root', 'key')
-    const first = await rsm(['hosts', 'install', '-a'])
-    t.is(first.exit, 0, first.stdout + first.stderr)
-    // Its agent had joined before: the token is not needed, and does not stay.
-    const again = await rsm(['hosts', 'install', 'web1'])
-    t.is(again.exit, 0, again.stdout + again.stderr)
-    const { content } = await json<{ content: readonly { uses: number }[] }>(['enrollments', 'list'])
-    t.deepEqual(
-      content.map(({ uses }) => uses),
-      [1, 1],
-    )
+whereFit('an installation is SUCCESS only if the installed agent links, not an existing one', async (t) => {
+  const world = await startWorld(t)
+  const { hosts, rsm, json, dataDir } = world
+  await handOut({ dataDir }, executable, executableName)
+  const [web1, web2] = await Promise.all(
+    ['web1', 'web2'].map((name) => hosts.start(name, { setup: managed })),
+  )
+  if (!web1 || !web2) return t.fail()
+  await add(world, t, 'web1', web1.port, 'root', 'key')
+  await add(world, t, 'web2', web2.port, 'root', 'key')
+  const first = await rsm(['hosts', 'install', '-a'])
+  t.is(first.exit, 0, first.stdout + first.stderr)
+  // Its agent joined earlier, so the token is not needed and is removed.
+  const again = await rsm(['hosts', 'install', 'web1'])
+  t.is(again.exit, 0, again.stdout + again.stderr)
+  const { content } = await json<{ content: readonly { uses: number }[] }>(['enrollments', 'list'])
+  t.deepEqual(
+    content.map(({ uses }) => uses),
+    [1, 1],
+  )
 
-    const errorOf = async (name: string) => {
-      const task = await json<Task>(['hosts', 'install', name])
-      return `${task.results[0]?.status} ${task.results[0]?.error}`
-    }
-    const edit = [
-      'hosts',
-      'edit',
-      'web1',
-      '--ssh-user',
-      'root',
-      '--private-key',
-      hosts.key,
-      '--host-key',
-      '',
-      '--ssh-port',
-    ]
-    t.is((await rsm([...edit, String(web2.port)])).exit, 0)
-    t.is(
-      await errorOf('web1'),
-      `FAILED 127.0.0.1:${web2.port} is not web1: its agent belongs to web2 (@id:2). ` +
-        'Fix the address: rsm hosts edit web1 --ip ADDRESS',
-    )
-    t.is((await rsm([...edit, String(web1.port)])).exit, 0)
-    // Installers that bring no agent, while the former one of the host is linked.
-    const linked = { hostId: 1, hostname: 'web1', agentId: 'agt-other' }
-    for (const [says, error] of [
-      ['', `rsm agent install on 127.0.0.1:${web1.port} does not report which agent is linked`],
-      [
-        JSON.stringify({ linked }),
-        `the agent on 127.0.0.1:${web1.port} is not the one that web1 has now; install it again`,
-      ],
-    ]) {
-      await handOut({ dataDir }, `#!/bin/sh\necho '${says}'\n`, executableName)
-      t.is(await errorOf('web1'), `FAILED ${error}`)
-    }
-    const executed = await rsm(['exec', '-a', '-N', '-b', '--', 'hostname'])
-    t.regex(executed.stdout, /^web1$/m)
-    t.regex(executed.stdout, /^web2$/m)
-  },
-)
+  const errorOf = async (name: string) => {
+    const task = await json<Task>(['hosts', 'install', name])
+    return `${task.results[0]?.status} ${task.results[0]?.error}`
+  }
+  const edit = [
+    'hosts',
+    'edit',
+    'web1',
+    '--ssh-user',
+    'root',
+    '--private-key',
+    hosts.key,
+    '--host-key',
+    '',
+    '--ssh-port',
+  ]
+  t.is((await rsm([...edit, String(web2.port)])).exit, 0)
+  t.is(
+    await errorOf('web1'),
+    `FAILED 127.0.0.1:${web2.port} is not web1: its agent belongs to web2 (@id:2). ` +
+      'Fix the address: rsm hosts edit web1 --ip ADDRESS',
+  )
+  t.is((await rsm([...edit, String(web1.port)])).exit, 0)
+  // Installers without an agent, while the host's previous agent is linked.
+  const linked = { hostId: 1, hostname: 'web1', agentId: 'agt-other' }
+  for (const [says, error] of [
+    ['', `rsm agent install on 127.0.0.1:${web1.port} does not report which agent is linked`],
+    [
+      JSON.stringify({ linked }),
+      `the agent on 127.0.0.1:${web1.port} is not the one that web1 has now; install it again`,
+    ],
+  ]) {
+    await handOut({ dataDir }, `#!/bin/sh\necho '${says}'\n`, executableName)
+    t.is(await errorOf('web1'), `FAILED ${error}`)
+  }
+  const executed = await rsm(['exec', '-a', '-N', '-b', '--', 'hostname'])
+  t.regex(executed.stdout, /^web1$/m)
+  t.regex(executed.stdout, /^web2$/m)
+})

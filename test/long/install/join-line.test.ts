@@ -13,7 +13,7 @@ import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { handOut } from '../../helpers/servers/hand-out.ts'
 import { executable, executableName, startSelfSigned } from '../../helpers/servers/self-signed.ts'
 
-/** Shells that a host may have as sh. */
+/** Shells that may be the sh of a host. */
 const shells = [['dash'], ['busybox', 'sh'], ['bash', '--posix']].filter(
   ([program = '', ...words]) => spawnSync(program, [...words, '-c', ':']).status === 0,
 )
@@ -29,58 +29,55 @@ const run = (argv: readonly string[], env: Record<string, string>, input = ''): 
     const child = execFile(program, words, { env }, (error, stdout, stderr) =>
       resolved({ exit: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
     )
-    // Who refuses what it was given may not read all of it.
+    // A program that refuses its input may not read all of it.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })
 
-/** A home of its own on this machine that stands for a host. */
+/** A separate home directory on this machine that stands for a host. */
 async function newHost(t: ExecutionContext) {
   const home = temporaryDirectory(t)
   return { home, env: { ...cleanEnv(home), HOME: home, RSM_AGENT_LOG_LEVEL: 'ERROR' } }
 }
 
-// Skipped (2026-11-22) where systemd runs or curl is missing: a unit of this machine's user would be made.
+// Skipped (2026-11-22) without curl, and with systemd, because it would create a unit of this machine's user.
 const whereFit =
   existsSync('/run/systemd/system') || spawnSync('curl', ['--version']).error ? test.skip : test
 
-whereFit(
-  'the line of rsm hosts join installs rsm on a host that has none, and its agent joins',
-  async (t) => {
-    const { env, dataDir } = await startSelfSigned(t)
-    const before = await runRsm(['hosts', 'join'], env)
-    t.regex(
-      before.stdout,
-      /^ RSM_AGENT_ENROLL_TOKEN=/,
-      'without an executable it is the line of rsm agent run',
-    )
-    await handOut({ dataDir }, executable, executableName)
-    const joined = await runRsm(['hosts', 'join', '-t', 'role=web'], env)
-    const line = joined.stdout
-    t.regex(line, /^ s=\$\(.*--pinnedpubkey 'sha256\/\/.* rsm agent install -\n$/)
-    t.notRegex(line, /rsm_enr_|curl[^;]*\| *sh/)
-    const { home, env: host } = await newHost(t)
-    const ran = await run(['sh', '-c', `${line.trimEnd()} --user --hostname web1`], host)
-    // Nothing manages services here: it says what to run.
-    t.is(ran.exit, 6, ran.stderr)
-    t.regex(ran.stderr, /the agent is installed, but was not started\n[^]*crontab -e/)
-    t.is(readFileSync(join(home, '.local/bin/rsm'), 'utf8'), executable)
-    const [, command = ''] = /@reboot (.*)/.exec(ran.stderr) ?? []
-    const agent = spawn('sh', ['-c', command], { env: host, stdio: 'ignore' })
-    t.teardown(async () => {
-      agent.kill()
-      await once(agent, 'exit')
-    })
-    t.is((await runRsm(['hosts', 'wait', 'web1', '--new', '--timeout', '30s'], env)).exit, 0)
-    const executed = await runRsm(['exec', '-t', 'role=web', '--', 'echo joined'], env)
-    t.is(executed.stdout, 'web1: joined\n')
-    const settings = readFileSync(join(home, 'config/rsm/agent.env'), 'utf8')
-    t.regex(settings, /^RSM_AGENT_TLS_FINGERPRINT=sha256\/\//m)
-    t.notRegex(settings, /rsm_enr_/)
-  },
-)
+whereFit('the line of rsm hosts join installs rsm on a host without it, and its agent joins', async (t) => {
+  const { env, dataDir } = await startSelfSigned(t)
+  const before = await runRsm(['hosts', 'join'], env)
+  t.regex(
+    before.stdout,
+    /^ RSM_AGENT_ENROLL_TOKEN=/,
+    'without an executable, the line is that of rsm agent run',
+  )
+  await handOut({ dataDir }, executable, executableName)
+  const joined = await runRsm(['hosts', 'join', '-t', 'role=web'], env)
+  const line = joined.stdout
+  t.regex(line, /^ s=\$\(.*--pinnedpubkey 'sha256\/\/.* rsm agent install -\n$/)
+  t.notRegex(line, /rsm_enr_|curl[^;]*\| *sh/)
+  const { home, env: host } = await newHost(t)
+  const ran = await run(['sh', '-c', `${line.trimEnd()} --user --hostname web1`], host)
+  // Without a service manager, the installer prints the command to run.
+  t.is(ran.exit, 6, ran.stderr)
+  t.regex(ran.stderr, /the agent is installed, but was not started\n[^]*crontab -e/)
+  t.is(readFileSync(join(home, '.local/bin/rsm'), 'utf8'), executable)
+  const [, command = ''] = /@reboot (.*)/.exec(ran.stderr) ?? []
+  const agent = spawn('sh', ['-c', command], { env: host, stdio: 'ignore' })
+  t.teardown(async () => {
+    agent.kill()
+    await once(agent, 'exit')
+  })
+  t.is((await runRsm(['hosts', 'wait', 'web1', '--new', '--timeout', '30s'], env)).exit, 0)
+  const executed = await runRsm(['exec', '-t', 'role=web', '--', 'echo joined'], env)
+  t.is(executed.stdout, 'web1: joined\n')
+  const settings = readFileSync(join(home, 'config/rsm/agent.env'), 'utf8')
+  t.regex(settings, /^RSM_AGENT_TLS_FINGERPRINT=sha256\/\//m)
+  t.notRegex(settings, /rsm_enr_/)
+})
 
-whereFit('a relay with another key gets nothing run: curl refuses it, and so does wget', async (t) => {
+whereFit('a relay with another key cannot run anything: curl and wget refuse it', async (t) => {
   const { env, url, dataDir } = await startSelfSigned(t)
   await handOut({ dataDir }, executable, executableName)
   const { key, cert } = await keptCertificate(
@@ -116,7 +113,7 @@ whereFit('a relay with another key gets nothing run: curl refuses it, and so doe
   t.is(other.stderr, 'rsm: install.sh does not match the checksum in this line: nothing was run\n')
 })
 
-/** What a host has that is not as it should be. */
+/** Unsupported hosts. */
 const hosts: readonly (readonly [what: string, programs: Record<string, string>, said: RegExp])[] = [
   ['another system', { uname: 'echo Darwin' }, /builds for Linux only, not for Darwin/],
   [
@@ -128,7 +125,7 @@ const hosts: readonly (readonly [what: string, programs: Record<string, string>,
 ]
 const token = `rsm_enr_${'a'.repeat(43)}`
 
-/** Hands out the executable as a server does that is busy: each file only to who asks for it the third time. */
+/** Serves the executable like a busy server: each file only at the third request for it. */
 async function startBusy(t: ExecutionContext) {
   const sums = `${createHash('sha256').update(executable).digest('hex')}  ${executableName}\n`
   const files = new Map([
@@ -148,7 +145,7 @@ async function startBusy(t: ExecutionContext) {
   return { url: `http://127.0.0.1:${port}`, asked }
 }
 
-/** What a host may fetch with. */
+/** Programs with which a host may download. */
 const fetchers = ['curl', 'wget'].filter((program) => !spawnSync(program, ['--version']).error)
 
 for (const shell of shells) {
@@ -161,7 +158,7 @@ for (const shell of shells) {
     )
 
   for (const [what, programs, message] of hosts)
-    test(`install.sh in ${sh} says of a host with ${what} what is wrong`, async (t) => {
+    test(`install.sh in ${sh} refuses a host with ${what} and says why`, async (t) => {
       const { home, env } = await newHost(t)
       await mkdir(join(home, 'bin'))
       for (const [program, text] of Object.entries(programs)) {
@@ -177,7 +174,7 @@ for (const shell of shells) {
     })
 
   for (const fetcher of fetchers)
-    test(`install.sh in ${sh} asks a busy server again by ${fetcher}, and not for what is not there`, async (t) => {
+    test(`install.sh in ${sh} retries a busy server with ${fetcher}, but not a missing file`, async (t) => {
       const { home, env } = await newHost(t)
       await mkdir(join(home, 'bin'))
       for (const program of await readdir('/usr/bin'))
@@ -191,7 +188,7 @@ for (const shell of shells) {
       t.deepEqual(asked, [sums, sums, sums, `${file}.xz`, file, file, file])
     })
 
-  test(`install.sh in ${sh} refuses a join string that is cut or altered, and an executable that is another`, async (t) => {
+  test(`install.sh in ${sh} refuses a cut or altered join string, and a wrong executable`, async (t) => {
     const { env, url, dataDir } = await startSelfSigned(t)
     const release = await handOut({ dataDir }, executable, executableName)
     const { home, env: host } = await newHost(t)
@@ -227,9 +224,9 @@ for (const shell of shells) {
   })
 }
 
-// Skipped (2026-11-22) where shellcheck is missing.
+// Skipped (2026-11-22) without shellcheck.
 const whereChecked = spawnSync('shellcheck', ['--version']).error ? test.skip : test
-whereChecked('install.sh holds nothing that a shell of POSIX would take otherwise', (t) => {
+whereChecked('install.sh passes shellcheck for a POSIX shell', (t) => {
   const checked = spawnSync('shellcheck', ['--shell=sh', 'packaging/install.sh'], { encoding: 'utf8' })
   t.is(checked.stdout, '')
   t.is(checked.status, 0)

@@ -12,13 +12,13 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 import { until } from '../../helpers/until.ts'
 
-// Skipped (2026-11-22) where hosts behind an sshd of their own can't be had: it takes root, mounts, OpenSSH and sudo.
+// Skipped (2026-11-22) without hosts behind their own sshd, which require root, mounts, OpenSSH and sudo.
 const whereFit = hasSshHosts ? test : test.skip
 
-/** Login shells that read a line otherwise than sh, where they are installed. */
+/** Installed login shells that parse a line differently from sh. */
 const loginShells = ['fish', 'zsh'].filter((shell) => !spawnSync(shell, ['--version']).error)
 
-/** A root with busybox alone, whose loader of programs lies where that of musl does: as much of Alpine as the script looks at. */
+/** A root with only busybox and a loader at the path of musl's: all of Alpine that the script checks. */
 const ofMusl = `
 mkdir -p /srv/musl/bin /srv/musl/lib /srv/musl/dev
 mknod -m 666 /srv/musl/dev/null c 1 3
@@ -30,7 +30,7 @@ for name in sh cat head id ls sed uname sha256sum cut; do ln -s busybox /srv/mus
 usermod -s /bin/sh root`
 const hasMusl = process.arch === 'x64' && existsSync('/usr/bin/busybox')
 
-/** A self-signed server of the real binary, who is logged in there, and hosts behind ssh. */
+/** A self-signed server of the real binary, a client logged in there, and hosts behind ssh. */
 async function startWorld(t: ExecutionContext) {
   const hosts = sshHosts(t)
   const { env, dataDir, url } = await startSelfSigned(t, { PATH: `${hosts.bin}:${process.env['PATH']}` })
@@ -41,18 +41,18 @@ async function startWorld(t: ExecutionContext) {
   return { env, hosts, dataDir, url, enrollments }
 }
 
-/** What it prints of hosts that have no systemd, with the line that is to be run on them. */
+/** Output for hosts without systemd, with the line to run on them. */
 const unmanaged =
   /the host says: "the agent is installed, but was not started"\n +the host advises:\n +> this host has no systemd\. .*:\n +> (set -a; .*)\n/
 
 whereFit(
-  'hosts that join over ssh are JOINED when they can be used: one plain, one behind a jump, one that needs sudo',
+  'hosts that join over ssh directly, through a jump host and with sudo are JOINED and usable',
   async (t) => {
     const { env, hosts, dataDir } = await startWorld(t)
     await handOut({ dataDir }, executable, executableName)
     await Promise.all([
       hosts.start('web1', { setup: `${managed}\necho 127.0.0.1 inside >> /etc/hosts` }),
-      // Only web1 knows where that is.
+      // Only web1 can resolve this name.
       hosts.start('db1', { setup: managed, config: ['HostName inside', 'HostKeyAlias db1'] }),
       hosts.start('app1', {
         setup: `${managed}\necho "deploy ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/deploy`,
@@ -72,60 +72,63 @@ whereFit(
   },
 )
 
-whereFit('hosts join over ssh without a service manager: what to run there is said, and run', async (t) => {
-  const { env, hosts, dataDir, enrollments } = await startWorld(t)
-  const machine = () => ['/etc/rsm', '/var/lib/rsm', '/usr/local/bin/rsm'].map((path) => existsSync(path))
-  const before = machine()
-  await handOut({ dataDir }, executable, executableName)
-  await Promise.all([
-    hosts.start('web1', { setup: 'echo 127.0.0.1 inside >> /etc/hosts' }),
-    // Only web1 knows where that is.
-    hosts.start('db1', { config: ['HostName inside', 'HostKeyAlias db1'] }),
-    hosts.start('app1', {
-      setup: 'echo "deploy ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/deploy',
-      config: ['User deploy'],
-    }),
-  ])
-  const near = await runRsm(['hosts', 'join', '--ssh', 'web1,app1', '--sudo', '-t', 'role=web'], env)
-  t.is(near.exit, 1)
-  t.is(near.stdout, '')
-  t.regex(near.stderr, /^rsm: web1: FAILED/m, 'as it comes')
-  t.regex(near.stderr, /^rsm: 2 hosts: 2 FAILED in \d\S* m?s\n$/m)
-  // Nothing manages services there: it says what to run, once for both.
-  const [, line = ''] = new RegExp(`^app1,web1: FAILED: ${unmanaged.source}`, 'm').exec(near.stderr) ?? []
-  const far = await runRsm(['hosts', 'join', '--ssh', 'db1', '-J', 'web1', '-t', 'role=web', '--json'], env)
-  t.is(far.exit, 6, 'of one host it is the one that rsm agent install had there')
-  const [of] = (JSON.parse(far.stdout) as { hosts: Record<string, unknown>[] }).hosts
-  t.like(of, { host: 'db1', status: 'FAILED', exitCode: 6, copied: true, hostId: null })
-  for (const name of ['web1', 'app1', 'db1']) {
-    const jump = name === 'db1' ? ['-J', 'web1'] : []
-    t.is(hosts.run(name, 'cat /usr/local/bin/rsm', jump), executable)
-    t.is(
-      hosts.run(name, 'cd /etc/rsm; stat -c "%n %U %a" *', jump),
-      'agent.env root 600\nagent.token root 600\n',
+whereFit(
+  'rsm hosts join --ssh prints the line to run on hosts without a service manager, and it works',
+  async (t) => {
+    const { env, hosts, dataDir, enrollments } = await startWorld(t)
+    const machine = () => ['/etc/rsm', '/var/lib/rsm', '/usr/local/bin/rsm'].map((path) => existsSync(path))
+    const before = machine()
+    await handOut({ dataDir }, executable, executableName)
+    await Promise.all([
+      hosts.start('web1', { setup: 'echo 127.0.0.1 inside >> /etc/hosts' }),
+      // Only web1 can resolve this name.
+      hosts.start('db1', { config: ['HostName inside', 'HostKeyAlias db1'] }),
+      hosts.start('app1', {
+        setup: 'echo "deploy ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/deploy',
+        config: ['User deploy'],
+      }),
+    ])
+    const near = await runRsm(['hosts', 'join', '--ssh', 'web1,app1', '--sudo', '-t', 'role=web'], env)
+    t.is(near.exit, 1)
+    t.is(near.stdout, '')
+    t.regex(near.stderr, /^rsm: web1: FAILED/m, 'each failure is printed at once')
+    t.regex(near.stderr, /^rsm: 2 hosts: 2 FAILED in \d\S* m?s\n$/m)
+    // Without a service manager, the output has the line to run, once for both.
+    const [, line = ''] = new RegExp(`^app1,web1: FAILED: ${unmanaged.source}`, 'm').exec(near.stderr) ?? []
+    const far = await runRsm(['hosts', 'join', '--ssh', 'db1', '-J', 'web1', '-t', 'role=web', '--json'], env)
+    t.is(far.exit, 6, 'for one host, the exit code is that of rsm agent install')
+    const [of] = (JSON.parse(far.stdout) as { hosts: Record<string, unknown>[] }).hosts
+    t.like(of, { host: 'db1', status: 'FAILED', exitCode: 6, copied: true, hostId: null })
+    for (const name of ['web1', 'app1', 'db1']) {
+      const jump = name === 'db1' ? ['-J', 'web1'] : []
+      t.is(hosts.run(name, 'cat /usr/local/bin/rsm', jump), executable)
+      t.is(
+        hosts.run(name, 'cd /etc/rsm; stat -c "%n %U %a" *', jump),
+        'agent.env root 600\nagent.token root 600\n',
+      )
+      hosts.run(name, `(${line}) </dev/null >/dev/null 2>&1 &`, jump)
+    }
+    t.is((await runRsm(['hosts', 'wait', 'web1,app1,db1', '--new', '--timeout', '60s'], env)).exit, 0)
+    const executed = await runRsm(['exec', '-t', 'role=web', '-N', '-b', '--', 'id -un'], env)
+    t.is(executed.stdout, '---------------\napp1,db1,web1 (3)\n---------------\nroot\n')
+    t.deepEqual(
+      (await enrollments()).map(({ uses }) => uses),
+      [1, 1, 1],
+      'one token for each host, and no other',
     )
-    hosts.run(name, `(${line}) </dev/null >/dev/null 2>&1 &`, jump)
-  }
-  t.is((await runRsm(['hosts', 'wait', 'web1,app1,db1', '--new', '--timeout', '60s'], env)).exit, 0)
-  const executed = await runRsm(['exec', '-t', 'role=web', '-N', '-b', '--', 'id -un'], env)
-  t.is(executed.stdout, '---------------\napp1,db1,web1 (3)\n---------------\nroot\n')
-  t.deepEqual(
-    (await enrollments()).map(({ uses }) => uses),
-    [1, 1, 1],
-    'a token each, and no other',
-  )
-  t.notRegex(hosts.words(), /rsm_enr_|rsm-join:/)
+    t.notRegex(hosts.words(), /rsm_enr_|rsm-join:/)
 
-  const again = await runRsm(['hosts', 'join', '--ssh', 'web1', '--json'], env)
-  t.like(
-    JSON.parse(again.stdout).hosts[0],
-    { status: 'FAILED', exitCode: 6, copied: false },
-    'it is there already',
-  )
-  t.deepEqual(machine(), before)
-})
+    const again = await runRsm(['hosts', 'join', '--ssh', 'web1', '--json'], env)
+    t.like(
+      JSON.parse(again.stdout).hosts[0],
+      { status: 'FAILED', exitCode: 6, copied: false },
+      'it is already installed',
+    )
+    t.deepEqual(machine(), before)
+  },
+)
 
-whereFit('hosts join over ssh says of each host what kept it from joining', async (t) => {
+whereFit('rsm hosts join --ssh prints why each host could not join', async (t) => {
   const { env, hosts, dataDir } = await startWorld(t)
   await handOut({ dataDir }, `${executable}# ${'x'.repeat(100_000)}\n`, executableName)
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
@@ -163,7 +166,7 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
     .hosts
   const said = new Map(outcomes.map((each) => [each.host, each]))
   const errors: Record<string, RegExp> = {
-    // As far as a host without systemd comes.
+    // The last step on a host without systemd.
     good: /^the host says: "the agent is installed, but was not started"$/,
     ...Object.fromEntries(
       loginShells.map((shell) => [shell, /^the host says: "the agent is installed, but was not started"$/]),
@@ -200,7 +203,7 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   t.regex(notRoot.stderr, /^asks: FAILED: the host says: "deploy is not root here: add --sudo/m)
 })
 
-whereFit('hosts join over ssh takes no host key that is not known, and none that has changed', async (t) => {
+whereFit('rsm hosts join --ssh refuses unknown and changed host keys', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
   await handOut({ dataDir }, executable, executableName)
   await Promise.all([hosts.start('web1', { isKnown: false }), hosts.start('web2', { isKnown: false })])
@@ -208,7 +211,7 @@ whereFit('hosts join over ssh takes no host key that is not known, and none that
   t.is(unknown.exit, 1)
   t.regex(unknown.stderr, /^web\[1-2\]: UNREACHABLE: its host key is not known$/m)
   const advice = [...unknown.stderr.matchAll(/^ +(ssh-keyscan .*)$/gm)].map(([, line = '']) => line)
-  t.is(advice.length, 2, 'they have ports of their own')
+  t.is(advice.length, 2, 'one line for each port')
   t.deepEqual(await enrollments(), [], 'no token is left')
   execFileSync('sh', ['-c', advice[0] ?? ''], { stdio: 'ignore' })
   const known = await runRsm(['hosts', 'join', '--ssh', 'web1'], env)
@@ -229,7 +232,7 @@ whereFit('hosts join over ssh takes no host key that is not known, and none that
   t.regex(forgotten.stderr, unmanaged)
 })
 
-whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (t) => {
+whereFit('--ask-sudo-password asks once, and a wrong password is tried once', async (t) => {
   const { env, hosts, dataDir } = await startWorld(t)
   await handOut({ dataDir }, executable, executableName)
   const logged = (rule: string) =>
@@ -261,7 +264,7 @@ whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (
   t.notRegex(hosts.words() + right.shown, new RegExp(deployPassword))
 })
 
-/** In front of the PATH of a host: takes a kilobyte of a large file, and no more until its connection has ended. */
+/** First on a host's PATH: reads one kilobyte of a large file, and then waits for the end of its connection. */
 const heldHead = `#!/usr/bin/python3
 import os, select, sys
 if int(sys.argv[2]) < 100000: os.execv('/usr/bin/head', ['head'] + sys.argv[1:])
@@ -271,33 +274,30 @@ ended.register(0, select.POLLRDHUP)
 ended.poll()
 `
 
-whereFit(
-  'a copy that is cut leaves nothing on the host, be it by Ctrl-C or by a host that dies',
-  async (t) => {
-    const { env, hosts, dataDir } = await startWorld(t)
-    await handOut({ dataDir }, `${executable}# ${'x'.repeat(300_000)}\n`, executableName)
-    const setup = `cat > /usr/local/bin/head <<'END'\n${heldHead}END\nchmod 755 /usr/local/bin/head`
-    const [, dying] = await Promise.all([hosts.start('web1', { setup }), hosts.start('web2', { setup })])
-    const joining = startRsm(['hosts', 'join', '--ssh', 'web[1-2]', '--json'], env)
-    const files = (name: string) => hosts.run(name, 'ls -A /usr/local/bin').split('\n')
-    for (const name of ['web1', 'web2'])
-      await until('it is copied', () => files(name).some((file) => file.startsWith('.rsm.')))
-    await dying.stop()
-    await joining.shows('rsm: web2: FAILED: it ended while copying: ')
-    joining.child.kill('SIGTERM')
-    const { exit, stdout } = await joining.done
-    t.is(exit, 143)
-    const said = (JSON.parse(stdout) as { hosts: { host: string; status: string }[] }).hosts
-    t.deepEqual(
-      said.map(({ host, status }) => `${host} ${status}`),
-      ['web1 CANCELLED', 'web2 FAILED'],
-    )
-    await until('nothing is left', () => !files('web1').some((file) => file.startsWith('.rsm.')))
-    t.false(files('web1').includes('rsm'))
-  },
-)
+whereFit('a copy cut by a cancel or by a dying host leaves nothing on the host', async (t) => {
+  const { env, hosts, dataDir } = await startWorld(t)
+  await handOut({ dataDir }, `${executable}# ${'x'.repeat(300_000)}\n`, executableName)
+  const setup = `cat > /usr/local/bin/head <<'END'\n${heldHead}END\nchmod 755 /usr/local/bin/head`
+  const [, dying] = await Promise.all([hosts.start('web1', { setup }), hosts.start('web2', { setup })])
+  const joining = startRsm(['hosts', 'join', '--ssh', 'web[1-2]', '--json'], env)
+  const files = (name: string) => hosts.run(name, 'ls -A /usr/local/bin').split('\n')
+  for (const name of ['web1', 'web2'])
+    await until('it is copied', () => files(name).some((file) => file.startsWith('.rsm.')))
+  await dying.stop()
+  await joining.shows('rsm: web2: FAILED: it ended while copying: ')
+  joining.child.kill('SIGTERM')
+  const { exit, stdout } = await joining.done
+  t.is(exit, 143)
+  const said = (JSON.parse(stdout) as { hosts: { host: string; status: string }[] }).hosts
+  t.deepEqual(
+    said.map(({ host, status }) => `${host} ${status}`),
+    ['web1 CANCELLED', 'web2 FAILED'],
+  )
+  await until('nothing is left', () => !files('web1').some((file) => file.startsWith('.rsm.')))
+  t.false(files('web1').includes('rsm'))
+})
 
-whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async (t) => {
+whereFit('Ctrl-C ends ssh to all hosts, and reports hosts that have not joined as CANCELLED', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
   await handOut({ dataDir }, executable, executableName)
   await hosts.start('slow', { setup: `printf 'sleep 600\\n' > /root/.bashrc` })
@@ -306,7 +306,7 @@ whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async 
   const running = () =>
     spawnSync('pgrep', ['-f', `^\\S*ssh .*-F ${hosts.bin.replace(/bin$/, 'config')}`], { encoding: 'utf8' })
       .stdout
-  await until('it is there', () => running() !== '')
+  await until('its process exists', () => running() !== '')
   joining.child.kill('SIGINT')
   const { exit, stdout } = await joining.done
   t.is(exit, 130)
@@ -317,11 +317,11 @@ whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async 
     ['slow CANCELLED', 'waits CANCELLED'],
   )
   t.is(running(), '')
-  t.notRegex(hosts.words(), /waits/, 'one at once')
+  t.notRegex(hosts.words(), /waits/, 'one host at a time')
   t.deepEqual(await enrollments(), [])
 })
 
-test('hosts join over ssh that can not begin says so before any host is spoken to', async (t) => {
+test('rsm hosts join --ssh validates everything before it contacts a host', async (t) => {
   const server = await startTestServer(t)
   const run = commandLine(t, server)
   const refused = async (words: readonly string[], exit: number, message: RegExp, env = {}) => {

@@ -11,7 +11,7 @@ import { InstallOutput } from '../../../src/server/agents/installs/output.ts'
 import { type Ended, type Installation, install, type Patience } from '../../../src/ssh/conversation.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-/** Milliseconds: that a test waits for, and that none would. */
+/** Milliseconds: a timeout that a test waits for, and one that never expires. */
 const short = 300
 const long = 60_000
 const generous: Patience = { start: long, inspect: long, piece: long, place: long, install: long }
@@ -34,7 +34,7 @@ async function login(t: ExecutionContext, port: number, within: number): Promise
   return connection
 }
 
-/** An SSH server that lets everybody in, and then does as told. */
+/** An SSH server that accepts every login, and then calls `then`. */
 async function sshServer(t: ExecutionContext, then: (client: Accepted) => void): Promise<number> {
   const { private: key } = ssh2.utils.generateKeyPairSync('ed25519')
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
@@ -46,7 +46,7 @@ async function sshServer(t: ExecutionContext, then: (client: Accepted) => void):
   return listen(t, server)
 }
 
-/** Called with the channel of the first command, whose mark is given too. */
+/** Calls `does` with the channel and the mark of each command. */
 const onCommand = (does: (channel: ServerChannel, mark: string) => void) => (client: Accepted) =>
   client.on('session', (accept) =>
     accept().on('exec', (accepted, _reject, { command }) =>
@@ -71,7 +71,7 @@ function begin(connection: Connection, patience: Patience, more: Partial<Install
   })
 }
 
-test('a port that takes the connection and says nothing is given up in time', async (t) => {
+test('a login times out on a port that accepts the connection but sends nothing', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     t.teardown(() => socket.destroy())
@@ -82,8 +82,8 @@ test('a port that takes the connection and says nothing is given up in time', as
   })
 })
 
-test('the time to be let in is one for all kinds of host keys that are tried', async (t) => {
-  // From the second connection on it is silent.
+test('the login timeout covers the attempts with all types of host keys', async (t) => {
+  // Silent from the second connection on.
   let connections = 0
   const real = await sshServer(t, () => undefined)
   const relay = createServer((socket) => {
@@ -103,9 +103,9 @@ test('the time to be let in is one for all kinds of host keys that are tried', a
   t.true(connections > 1, String(connections))
 })
 
-test('a host that lets us in and starts nothing is given up in time', async (t) => {
+test('an installation times out on a host that accepts the login but starts no command', async (t) => {
   const port = await sshServer(t, (client) => {
-    // The request of a session is never answered.
+    // Never answers the request for a session.
     client.on('session', () => undefined)
   })
   const connection = await login(t, port, long)
@@ -114,7 +114,7 @@ test('a host that lets us in and starts nothing is given up in time', async (t) 
   })
 })
 
-test('a host whose shell does not come to our first word is given up in time', async (t) => {
+test('an installation times out on a host whose shell does not reach the installer', async (t) => {
   const port = await sshServer(
     t,
     onCommand((channel) => channel.write('Welcome!\n')),
@@ -125,11 +125,11 @@ test('a host whose shell does not come to our first word is given up in time', a
   })
 })
 
-test('a host that takes nothing of a copy is given up in time', async (t) => {
+test('an installation times out on a host that reads nothing of the copy', async (t) => {
   const port = await sshServer(
     t,
     onCommand((channel, mark) => {
-      // What is never read closes the window.
+      // The window closes, because nothing is read.
       channel.pause()
       channel.write(`${mark} shell\n${mark} host x64 - -\n`)
     }),
@@ -144,7 +144,7 @@ test('a host that takes nothing of a copy is given up in time', async (t) => {
   })
 })
 
-test('what rsm says of its failure as JSON stands in the output as people read it, and is the reason', async (t) => {
+test('a JSON error of rsm on the host appears as plain text in the output, and is the reason', async (t) => {
   const failure = { error: { exit: 6, message: 'no systemd runs here', hint: 'run this:\nrsm agent run' } }
   const port = await sshServer(
     t,

@@ -11,7 +11,7 @@ import { said } from '../../helpers/programs/said.ts'
 const password = 'a password for TLS'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A process of the real binary that stays up; its first line on stdout as JSON. */
+/** Starts the real binary, which keeps running; `ready` is its first JSON on stdout. */
 async function stayUp(t: ExecutionContext, argv: string[], env: Record<string, string>) {
   const running = startRsm([...argv, '--json'], env)
   t.teardown(async () => {
@@ -24,7 +24,7 @@ async function stayUp(t: ExecutionContext, argv: string[], env: Record<string, s
   }
 }
 
-test('client and agent pin a self-signed server, and speak to no other', async (t) => {
+test('client and agent pin the certificate of a self-signed server, and refuse any other', async (t) => {
   const home = temporaryDirectory(t)
   const env = cleanEnv(home, {
     RSM_ADMIN_PASSWORD: password,
@@ -127,7 +127,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   t.regex(bad.stderr, /not a SHA-256 fingerprint: abc/)
 })
 
-test('SIGHUP takes up a renewed certificate', async (t) => {
+test('SIGHUP loads a renewed certificate', async (t) => {
   const home = temporaryDirectory(t)
   const [files, renewed] = [temporaryDirectory(t), temporaryDirectory(t)]
   const first = await keptCertificate(files, 'localhost', silent, Date.now())
