@@ -18,7 +18,7 @@ const faultsOf = (work: () => unknown) => {
   return []
 }
 
-test('options of a form become those of the API, and the same form again', (t) => {
+test('options of a form become those of the API and back without changes', (t) => {
   const options = {
     strategy: 'ROLLING',
     batchSize: [1, '10%', '50%'],

@@ -76,7 +76,7 @@ test('a patch contains only changes: removed fields are reset, replaced ones are
   })
 })
 
-test('a preview has the same times and errors as the server', (t) => {
+test('a preview shows the times and errors that the server would return', (t) => {
   const now = Date.parse('2026-03-28T12:00:00Z')
   t.deepEqual(previewOf({ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, now), {
     times: [

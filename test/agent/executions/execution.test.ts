@@ -107,7 +107,7 @@ const cases: {
   },
 ]
 
-test('the exit code says how the script ended', async (t) => {
+test('the exit code, status and signal show how a script ended', async (t) => {
   const { server, agent } = await linkedAgent(t)
   for (const [at, { request }] of cases.entries())
     server.execute(agent.agentId, { taskId: `case-${at}`, ...request })

@@ -44,7 +44,7 @@ test('A01 P50 an agent also confirms an execution that is queued', async (t) => 
   await server.completed('two')
 })
 
-test('A01 P48 P49 each agent process sends one id of its own on all its links; its journal’s sequence never decreases', async (t) => {
+test('A01 P48 P49 each agent process has one id on all its links, and the sequence of its journal never decreases', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const { server, agent } = await linkedAgent(t, { dataDir })
   server.execute(agent.agentId, { taskId: 'one', mark })

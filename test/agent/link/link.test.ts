@@ -56,7 +56,7 @@ test('F10 an agent sends the same result again if the link is cut before it is a
   server.socket?.terminate()
   await server.linked(2)
   t.is(server.hellos[1]?.tasks[0]?.state, 'EXITED')
-  await server.until(() => server.of('unacked').completes.length === 2, 'the result comes again')
+  await server.until(() => server.of('unacked').completes.length === 2, 'the result arrives again')
   const [first, second] = server.of('unacked').completes
   t.deepEqual(second, first)
   server.socket?.terminate()

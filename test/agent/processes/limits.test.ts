@@ -22,7 +22,8 @@ import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { until } from '../../helpers/until.ts'
 
 const { enforced } = findLimiter('test', true)
-const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only if the agent may create cgroups.
+/** A test that is skipped unless the agent may create cgroups for these limits. */
+const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip)
 
 /** Cgroups (v1) that agents of this process created for a task. */
 function groupsOf(taskId: string): string[] {

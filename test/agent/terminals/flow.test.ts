@@ -29,7 +29,7 @@ test('Ctrl-C during a flood of output takes effect at once, and scripts run at t
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open()
   session.type('PS1=prompt-$((1+1)):; yes\n')
-  await server.until(() => session.text().length > 2_000_000, 'the flood comes')
+  await server.until(() => session.text().length > 2_000_000, 'the flood arrives')
   server.execute(agent.agentId, { taskId: 'beside', script: 'head -c 3000000 /dev/zero | tr "\\0" y' })
   t.is((await server.completed('beside')).status, 'SUCCESS')
   t.is(server.text('beside').length, 3_000_000)
