@@ -120,7 +120,7 @@ for (const [what, text] of bombs)
     }
     // The last step of a slice may examine all members of a group.
     const most = stepsPerSlice + many.hosts.length
-    t.true(Math.max(0, ...slices) <= most, `a slice took ${Math.max(...slices)}`)
+    t.true(Math.max(0, ...slices) <= most, `a slice took ${Math.max(...slices)} steps`)
     if (what !== 'all names') t.true(slices.length >= 5, `${slices.length} slices`)
   })
 
