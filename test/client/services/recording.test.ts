@@ -8,7 +8,7 @@ async function* inChunks(text: string, size: number): AsyncGenerator<Buffer> {
 
 const header = '{"version":2,"width":80,"height":24}\n'
 const cases: [title: string, text: string, expected: string][] = [
-  ['whole', `${header}[0.1,"o","漢"]\n[0.2,"r","90x30"]\n[1,"o","字"]\n`, '漢90x30字'],
+  ['that is whole', `${header}[0.1,"o","漢"]\n[0.2,"r","90x30"]\n[1,"o","字"]\n`, '漢90x30字'],
   ['without a final line end', `${header}[0.1,"o","a"]`, 'a'],
   ['torn in its last line', `${header}[0.1,"o","a"]\n[0.2,"o","b`, 'a'],
   ['with an invalid event', `${header}[0.1,"o","a"]\n\n{"no":"event"}\n[2,"o","b"]\n`, 'a'],
