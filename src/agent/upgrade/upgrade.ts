@@ -177,7 +177,7 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
   const releases = releasesIn(order.dataDir)
   const build = signedBuild(order, own)
   const advice = await packageAdvice(order.installed)
-  if (advice !== null) throw new Error(`rsm was installed from a package; upgrade it with: ${advice}`)
+  if (advice !== null) throw new Error(`this rsm was installed from a package; upgrade it with: ${advice}`)
   const lock = await lockReleases(releases)
   try {
     await become(order, directory, build, own)
