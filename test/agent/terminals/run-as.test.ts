@@ -55,7 +55,7 @@ asRoot(
     const withoutShell = server.terminalOpen(agent.agentId, { sessionId: 'none', runAs: 'nobody' }, ['shell'])
     server.send('TERMINAL_OPEN', withoutShell)
     const { reason } = await new LiveTerminal(server, agent.agentId, 'none').ended()
-    t.regex(reason ?? '', /^the login shell of nobody is \/usr\/sbin\/nologin: name another/)
+    t.regex(reason ?? '', /^the login shell of nobody is \/usr\/sbin\/nologin: choose another/)
   },
 )
 
