@@ -5,7 +5,7 @@ import { event, verified } from '../helpers/audit/audit-log.ts'
 
 const ids = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id)
 
-/** What every implementation of AuditLog does; a new one belongs to the store `store-1`. */
+/** Suite for every implementation of AuditLog; a new log belongs to the store `store-1`. */
 export function auditLogContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ log: AuditLog; reopen: () => Promise<AuditLog> }>,
@@ -17,7 +17,7 @@ export function auditLogContract(
     t.is(log.refusal, null)
   })
 
-  test('entries keep the order of the calls, are on disk when told, and the chain goes on after a restart', async (t) => {
+  test('entries keep the order of the calls, are durable when acknowledged, and extend the same chain after a restart', async (t) => {
     const { log, reopen } = await open(t)
     const written = await Promise.all(Array.from({ length: 200 }, (_, at) => log.append(event(`a.${at}`))))
     t.deepEqual(
@@ -32,7 +32,7 @@ export function auditLogContract(
     t.deepEqual(await verified(again), { entries: 202, fault: null })
   })
 
-  test('what does not fit an entry is cut: no request writes more than some KiB', async (t) => {
+  test('an entry that is too long is cut: no request writes more than some KiB', async (t) => {
     const { log } = await open(t)
     const long = 'x'.repeat(100_000)
     const entry = await log.append(
@@ -49,7 +49,7 @@ export function auditLogContract(
     t.is((await verified(log)).fault, null)
   })
 
-  test('a list is newest first, page by page, and finds the page without reading what is newer', async (t) => {
+  test('a list is newest first, page by page, and finds a page without reading newer entries', async (t) => {
     const { log } = await open(t)
     await Promise.all(
       Array.from({ length: 999 }, (_, at) => log.append(event('a', { detail: { text: 'y'.repeat(at) } }))),
@@ -75,7 +75,7 @@ export function auditLogContract(
     t.deepEqual((await log.list({ page: 50, size: 20 })).content, [])
   })
 
-  test('a list before an entry goes on where a page ended, and counts no further than one past its own', async (t) => {
+  test('a list before an entry continues where a page ended, and counts at most one entry past its own', async (t) => {
     const { log } = await open(t)
     for (let at = 2; at <= 50; at++) await log.append(event(at % 5 ? 'other' : 'fifth'))
     const ids = async (query: Parameters<typeof log.list>[0]) => {
@@ -93,7 +93,7 @@ export function auditLogContract(
     t.deepEqual(await ids({ before: 40, page: 1, size: 2, action: 'fifth' }), [[25, 20], 5])
   })
 
-  test('a list takes filters by action, actor, object, outcome and time', async (t) => {
+  test('a list can be filtered by action, actor, object, outcome and time', async (t) => {
     const { log } = await open(t)
     const at = (hour: number) => `2026-11-21T0${hour}:00:00.000Z`
     const bob = { type: 'user', id: 2, name: 'bo"b', tokenId: 9 } as const
@@ -121,7 +121,7 @@ export function auditLogContract(
     t.like(await log.list({ objectType: 'host', size: 2 }), { totalElements: 3, totalPages: 2 })
   })
 
-  test('the stored lines come oldest first: all, those behind an entry, those of a filter', async (t) => {
+  test('stored lines are read oldest first: all of them, those after an entry, or those of a filter', async (t) => {
     const { log } = await open(t)
     const at = (hour: number) => `2026-11-21T0${hour % 10}:00:00.000Z`
     const appended = Array.from({ length: 2999 }, (_, index) => {

@@ -7,7 +7,7 @@ import type { TestServer } from '../helpers/servers/server.ts'
 
 const size = 300_000
 
-/** What a running task says of its files that a server has carried (contract §13). */
+/** Progress that a running task reports of file transfers (contract §13). */
 export function carriedFilesContract(
   test: TestFn,
   name: string,
@@ -26,7 +26,7 @@ export function carriedFilesContract(
     return { server, web1, web2, target: { hostIds: hosts.map(({ identity }) => identity.hostId) } }
   }
 
-  test(`${name}, a copy says how many of its bytes have passed, and tells who follows; a host that needs none is not waited for`, async (t) => {
+  test(`${name}, a copy reports bytes transferred to readers and followers; a host that needs none is not counted`, async (t) => {
     const { server, web1, web2, target } = await fleet(t)
     const { fileId } = await upload(server, Buffer.alloc(size, 7))
     const copy = { fileId, path: '/srv/f', kind: 'FILE' }
@@ -51,14 +51,14 @@ export function carriedFilesContract(
     web2.agent.complete(taskId, 0, { changed: false, lastSequence: -1 })
     const without = await tellsOf(({ counts }) => counts.SUCCESS === 1)
     t.like(without, { bytes: 200_000, total: size })
-    // As after a cut: what comes again is not counted twice.
+    // As after a cut: repeated bytes are not counted twice.
     await agentReads(server, web1.identity, fileId, 'bytes=100000-')
     t.like((await task(server, taskId)).transfer, { bytes: size, total: size })
     web1.agent.complete(taskId, 0, { changed: true, lastSequence: -1 })
     t.is((await finished(server, taskId)).transfer, null)
   })
 
-  test(`${name}, a fetch says how many bytes have come; of how many, nobody knows`, async (t) => {
+  test(`${name}, a fetch reports how many bytes have arrived, with a total of null`, async (t) => {
     const { server, web1, web2, target } = await fleet(t)
     const { taskId } = await server.data('POST', '/api/tasks', {
       fetch: { path: '/var/log/app.log', kind: 'FILE' },

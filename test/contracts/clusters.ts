@@ -3,7 +3,7 @@ import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of ClusterService does (contract §3, §8). */
+/** Suite for every implementation of ClusterService (contract §3, §8). */
 export function clustersContract(test: TestFn, name: string, open: ServicesOf): void {
   async function withHosts(services: Services): Promise<number[]> {
     const ids: number[] = []
@@ -12,7 +12,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     return ids
   }
 
-  test(`${name} clusters: members are kept in order, each once, and have to exist`, async (t) => {
+  test(`${name} clusters: members keep their order, appear once each, and must exist`, async (t) => {
     const services = await open(t)
     const [a = 0, b = 0] = await withHosts(services)
     const cluster = await services.clusters.create({ name: 'web', hostIds: [b, a, b] })
@@ -24,7 +24,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     t.deepEqual((await services.clusters.get(cluster.id)).hostIds, [b, a])
   })
 
-  test(`${name} clusters: a dynamic one has the members that its selector names now`, async (t) => {
+  test(`${name} clusters: a dynamic cluster has the members that its selector matches now`, async (t) => {
     const services = await open(t)
     const [a = 0, b = 0] = await withHosts(services)
     const cluster = await services.clusters.create({ name: 'web', selector: 'web*' })
@@ -36,7 +36,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     await rejects(t, 'invalid', services.clusters.create({ name: 'x', selector: 'web*', hostIds: [a] }))
   })
 
-  test(`${name} clusters: one that would contain itself is refused, and nothing changes`, async (t) => {
+  test(`${name} clusters: a cluster that would contain itself is refused, and nothing changes`, async (t) => {
     const { clusters, hosts, tasks } = await open(t)
     await rejects(t, 'invalid', clusters.create({ name: 'a', selector: '@A' }))
     t.is((await clusters.list({ page: 0, size: 9 })).totalElements, 0)
@@ -47,7 +47,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     await rejects(t, 'invalid', clusters.update(a.id, { selector: 'x*,@a' }))
     t.deepEqual(await clusters.get(a.id), a)
 
-    // By taking a name: the selector of a names the b that is gone.
+    // A new name can close the circle: the selector of `a` names `b`, which was removed.
     await clusters.remove(b.id)
     await rejects(t, 'invalid', clusters.create({ name: 'b', selector: '@a' }))
     await rejects(t, 'invalid', clusters.update(a.id, { name: 'B' }))
@@ -58,7 +58,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     await rejectsUnknown(t, tasks.create({ script, target: { clusterId: a.id } }))
   })
 
-  test(`${name} clusters: of two changes at the same time that close a circle one is refused`, async (t) => {
+  test(`${name} clusters: two concurrent changes that would close a circle: one is refused`, async (t) => {
     const { clusters } = await open(t)
     const [a, b] = [await clusters.create({ name: 'a' }), await clusters.create({ name: 'b' })]
     const results = await Promise.allSettled([
@@ -68,7 +68,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     t.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   })
 
-  test(`${name} clusters: naming members ends a selection, and the other way round`, async (t) => {
+  test(`${name} clusters: setting members clears the selector, and setting a selector clears the members`, async (t) => {
     const services = await open(t)
     const [a = 0] = await withHosts(services)
     const { id } = await services.clusters.create({ name: 'web', selector: 'web*' })
@@ -77,7 +77,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     t.like(await services.clusters.update(id, { selector: null }), { selector: null, hostCount: 0 })
   })
 
-  test(`${name} clusters: changes of members and of other fields at the same time are both kept`, async (t) => {
+  test(`${name} clusters: concurrent changes of members and of other fields are all kept`, async (t) => {
     const services = await open(t)
     const ids = await withHosts(services)
     const { id } = await services.clusters.create({ name: 'web' })
@@ -88,7 +88,7 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     t.deepEqual((await services.clusters.get(id)).hostIds, ids)
   })
 
-  test(`${name} clusters: names, unknown ids and pages`, async (t) => {
+  test(`${name} clusters: a duplicate name is a conflict, an unknown id is not_found, and lists have pages`, async (t) => {
     const { clusters } = await open(t)
     const { id } = await clusters.create({ name: 'Web' })
     await rejects(t, 'conflict', clusters.create({ name: 'web' }))

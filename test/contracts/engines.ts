@@ -13,30 +13,30 @@ import { mortal } from '../helpers/servers/mortal.ts'
 import { execution, host, task } from '../helpers/servers/store-records.ts'
 import { until } from '../helpers/until.ts'
 
-/** What a server stands on. */
+/** Dependencies that a server shares with others of its store. */
 export type ServerParts = Omit<
   EngineDependencies,
   'member' | 'facts' | 'install' | 'carried' | 'knownHosts' | 'webhookEvents' | 'maxFileSize'
 >
 
-/** What the servers of one store stand on. */
+/** The servers of one store, and their clocks. */
 export interface ServersOfStore {
-  /** Of one more server, which may have had this name in a former life. `end`: as when its process ends. */
+  /** Parts of one more server, which may have had this name before. `end`: as at the end of its process. */
   partsOf(name: string): Promise<{ parts: ServerParts; end: () => Promise<void> }>
-  /** Time passes, in milliseconds: all of it, or as the servers' own clocks tell it. */
+  /** Moves time forward by milliseconds: for everything, or only on the clocks of the servers. */
   forward(time: number, whose: 'all' | 'servers'): Promise<void>
 }
 
-/** One of the servers, as far as it runs tasks. */
+/** One of the servers, reduced to running tasks. */
 interface Server {
   engine: Engine
   member: Member
   parts: ServerParts
-  /** Tasks whose end it has told, results that it has ended, and restores that it has noticed. */
+  /** Task ends that it announced, results that it settled, restores that it noticed. */
   told: { tasks: string[]; results: number; restores: number }
-  /** Nothing that it asks is answered from now on. */
+  /** From now on none of its calls is answered. */
   kill: () => void
-  /** It renews its lease no more. */
+  /** Stops renewing its lease. */
   stand: () => void
   end: () => Promise<void>
 }
@@ -45,7 +45,7 @@ export type MakeServers = (t: ExecutionContext) => Promise<ServersOfStore>
 
 /** Milliseconds between renewals of leases. */
 const renewal = 1000
-/** Milliseconds after which servers have looked for silent executions. */
+/** Milliseconds after which servers have swept for silent executions. */
 const silenceSweep = 5200
 const minute = 60_000
 
@@ -97,7 +97,7 @@ async function site(t: ExecutionContext, make: MakeServers) {
       end: () =>
         (ending ??= (async () => {
           stand()
-          // What a killed one waits for never comes.
+          // A call of a killed server never returns.
           if (!isKilled) await engine.stop()
           await end()
         })()),
@@ -111,7 +111,6 @@ async function site(t: ExecutionContext, make: MakeServers) {
     return server
   }
 
-  /** Links an agent to a server. */
   async function link({ engine, member, parts }: Server, hostId: number) {
     const agent = noted(hostId)
     const by = { server: member, agentId: agent.link.agentId }
@@ -129,7 +128,7 @@ async function site(t: ExecutionContext, make: MakeServers) {
     return id
   }
 
-  /** As a user sees the task at one of the servers. */
+  /** The task as a user of this server sees it. */
   async function shown({ engine, parts }: Server, taskId: string) {
     const record = await parts.store.get('tasks', taskId)
     if (!record) throw new Error(`no task ${taskId}`)
@@ -143,14 +142,14 @@ async function site(t: ExecutionContext, make: MakeServers) {
   const sent = (agent: ReturnType<typeof noted>) =>
     until('the execution is sent', () => agent.executions.length > 0)
 
-  /** The lease of all but this one runs out. */
+  /** Lets the leases of all other servers expire. */
   async function outlive({ member, parts }: Server) {
     for (const { member: other, stand } of started) if (other !== member) stand()
     await servers.forward(lease + 1000, 'all')
     await parts.ownership.renew(member)
   }
 
-  /** Time passes in which these servers renew their leases. */
+  /** Lets time pass while these servers renew their leases. */
   async function pass(time: number, ...living: Server[]) {
     await servers.forward(time, 'servers')
     for (const { parts, member } of living) await parts.ownership.renew(member)
@@ -158,7 +157,7 @@ async function site(t: ExecutionContext, make: MakeServers) {
   return { start, link, post, shown, ended, sent, outlive, pass }
 }
 
-/** Something happens between the marking of what is sent and its answer. */
+/** Runs `then` after executions are marked as sent and before `take` returns. */
 function changeTake({ parts }: Server, then: (taken: readonly Execution[]) => Promise<void> | void): void {
   const take = parts.executions.take.bind(parts.executions)
   parts.executions.take = async (offers) => {
@@ -168,20 +167,20 @@ function changeTake({ parts }: Server, then: (taken: readonly Execution[]) => Pr
   }
 }
 
-/** The next call of this kind fails, as while the store is away; a write is not carried out. */
+/** Makes the next call of this kind fail, as without a store; a write has no effect. */
 function failOnce<K extends string>(part: Record<K, (...given: never[]) => Promise<unknown>>, name: K): void {
   const call = part[name]
   part[name] = () => {
     part[name] = call
-    return Promise.reject(new RsmError('unavailable', 'the store is away'))
+    return Promise.reject(new RsmError('unavailable', 'the store is unavailable'))
   }
 }
 
 const sequential = { strategy: 'SEQUENTIAL' } as const
 
-/** What servers do together on one store, whatever that is. */
+/** Cooperation of servers on one store of any kind. */
 export function enginesContract(test: TestFn, make: MakeServers): void {
-  test('a task of one server runs on agents that are linked to another, step by step', async (t) => {
+  test('a task owned by one server runs step by step on agents linked to another', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agents = [await link(b, 1), await link(b, 2)]
@@ -196,11 +195,15 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
       agents.map(({ executions }) => executions.length),
       [1, 1],
     )
-    t.deepEqual(a.told, { tasks: [taskId], results: 0, restores: 0 }, 'who owns the task tells its end')
-    t.deepEqual(b.told, { tasks: [], results: 2, restores: 0 }, 'who has the link counts the results')
+    t.deepEqual(
+      a.told,
+      { tasks: [taskId], results: 0, restores: 0 },
+      'the owner of the task announces its end',
+    )
+    t.deepEqual(b.told, { tasks: [], results: 2, restores: 0 }, 'the server with the link counts the results')
   })
 
-  test('asked of any server a task shows its results and output, and can be cancelled', async (t) => {
+  test('any server shows the results and output of a task, and can cancel it', async (t) => {
     const { start, link, post, shown, ended, sent } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agent = await link(b, 1)
@@ -213,14 +216,14 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.regex(seen.results[1]?.error ?? '', /^its agent is not connected; waiting up to \d+ /)
     t.deepEqual(await a.engine.pendingFor(2), [taskId])
     await a.engine.cancel(taskId)
-    await until('the agent hears of the cancel', () => agent.cancelled.length === 1)
+    await until('the agent gets the cancel', () => agent.cancelled.length === 1)
     await b.engine.complete(agent.link, 'end', { ...end(taskId, 143, 0), status: 'CANCELLED' })
     await a.engine.finished(taskId)
     t.like(await ended(a, taskId), { status: 'CANCELLED', counts: { CANCELLED: 2 } })
     t.deepEqual(await shown(a, taskId), await shown(b, taskId))
   })
 
-  test('a host that no server has the link of is given up by the owner of the task', async (t) => {
+  test('the owner of a task gives up a host that is linked to no server', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agent = await link(b, 1)
@@ -230,7 +233,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.like((await ended(b, taskId)).results, [{ status: 'SUCCESS' }, { status: 'UNREACHABLE' }])
   })
 
-  test('of a server that is started again the tasks go on, with it or with another one, and those of others stay theirs', async (t) => {
+  test('tasks of a restarted server continue there or elsewhere, and tasks of other servers keep their owner', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const first = await link(b, 1)
@@ -243,20 +246,24 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     await a.end()
     const again = await start('a')
     const owner = await b.parts.ownership.owner('of-a')
-    t.true(owner?.epoch === again.member.epoch || owner?.epoch === b.member.epoch, 'by one that lives')
+    t.true(owner?.epoch === again.member.epoch || owner?.epoch === b.member.epoch, 'owned by a living server')
     t.is((await b.parts.ownership.owner('of-b'))?.epoch, b.member.epoch)
     const second = await link(b, 2)
     for (const taskId of ['of-a', 'of-b']) await b.engine.complete(first.link, 'end', end(taskId, 0))
-    await until('both go on', () => second.executions.length === 2)
+    await until('both continue', () => second.executions.length === 2)
     for (const taskId of ['of-a', 'of-b']) await b.engine.complete(second.link, 'end', end(taskId, 0))
     for (const taskId of ['of-a', 'of-b']) t.is((await ended(b, taskId)).status, 'SUCCESS')
     t.true(b.told.tasks.includes('of-b'))
-    t.deepEqual([...again.told.tasks, ...b.told.tasks].toSorted(), ['of-a', 'of-b'], 'each is told once')
+    t.deepEqual(
+      [...again.told.tasks, ...b.told.tasks].toSorted(),
+      ['of-a', 'of-b'],
+      'each end is announced once',
+    )
     await sent(second)
     t.deepEqual([first.executions.length, second.executions.length], [2, 2])
   })
 
-  test('tasks of a server that was killed go on with another one, and nothing starts twice', async (t) => {
+  test('tasks of a killed server continue on another one, and nothing starts twice', async (t) => {
     const { start, link, post, shown, ended, sent, outlive } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agents = [await link(b, 1), await link(b, 2)]
@@ -278,7 +285,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.deepEqual(b.told.tasks, [taskId])
   })
 
-  test('what a killed server had marked as sent goes to the agent once it links elsewhere, once', async (t) => {
+  test('an execution that a killed server had marked as sent goes to the agent once, over its next link', async (t) => {
     const { start, link, post, ended, sent, outlive } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const former = await link(a, 1)
@@ -295,7 +302,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.deepEqual([former.executions.length, agent.executions.length], [0, 1])
   })
 
-  test('a server that stood still past its lease carries out no more steps of the tasks that it has lost', async (t) => {
+  test('a server that stalls past its lease takes no more steps of the tasks that it lost', async (t) => {
     const { start, link, post, ended, sent, outlive } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agents = [await link(b, 1), await link(a, 2), await link(b, 3)]
@@ -320,7 +327,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.deepEqual([a.told.tasks, b.told.tasks], [[], [taskId]])
   })
 
-  test('A02 a restore that two servers notice is noted and told once, with what both have heard', async (t) => {
+  test('A02 a restore that two servers notice is noted and announced once, with the marks that both received', async (t) => {
     const { start } = await site(t, make)
     const servers = [await start('a'), await start('b')]
     for (const [at, { engine, parts }] of servers.entries()) {
@@ -344,7 +351,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     for (const { engine } of servers) t.is(await engine.restore(), null)
   })
 
-  test('a link that closes takes nothing more, and gives back once what it took', async (t) => {
+  test('a link that closes takes no more executions, and returns once the one that it took', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const a = await start('a')
     const agent = await link(a, 1)
@@ -374,7 +381,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     ['task', ({ parts }: Server) => failOnce(parts.store, 'get')],
     ['execution', ({ parts }: Server) => failOnce(parts.executions, 'find')],
   ] as const)
-    test(`what is marked as sent waits again where its ${what} can not be read, and is sent once`, async (t) => {
+    test(`an execution marked as sent is pending again if its ${what} cannot be read, and is sent once`, async (t) => {
       const { start, link, post, ended, sent } = await site(t, make)
       const a = await start('a')
       const agent = await link(a, 1)
@@ -389,7 +396,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
       t.deepEqual([takes, agent.executions.length], [2, 1])
     })
 
-  test('a step that could not be written is taken again, also where what is stored can not be read at first', async (t) => {
+  test('a step that could not be written is retried, even if stored executions cannot be read at first', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const a = await start('a')
     const [first, second] = [await link(a, 1), await link(a, 2)]
@@ -404,7 +411,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     t.deepEqual([first.executions.length, second.executions.length], [1, 1])
   })
 
-  test('what ends while it is on its way to an agent that knows no cancel is not sent', async (t) => {
+  test('an execution that ends on its way to an agent without support for cancel is not sent', async (t) => {
     const { start, link, post, ended, sent } = await site(t, make)
     const a = await start('a')
     const agent = await link(a, 1)
@@ -421,7 +428,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     )
   })
 
-  test('an agent that never says HELLO does not keep its host from being given up', async (t) => {
+  test('a host whose agent never says HELLO is given up all the same', async (t) => {
     const { start, post, ended } = await site(t, make)
     const a = await start('a')
     const by = { server: a.member, agentId: 'agent-1' }
@@ -435,9 +442,9 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
   })
 }
 
-/** That silence is told from a link elsewhere: it takes some rounds of looking for silent executions. */
+/** Silence in contrast to a link elsewhere; it takes some sweeps for silent executions. */
 export function silentEnginesContract(test: TestFn, make: MakeServers): void {
-  test('what runs is not silent while a living server has the link of its host, and is LOST by silence once none has', async (t) => {
+  test('an execution is LOST by silence only once no living server has the link of its host', async (t) => {
     const { start, link, post, ended, sent, shown, outlive, pass } = await site(t, make)
     const [a, b] = [await start('a'), await start('b')]
     const agent = await link(b, 1)

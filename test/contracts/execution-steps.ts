@@ -11,7 +11,7 @@ const hostIds = [1, 2]
 const taskIds = ['t1', 't2', 'ssh']
 const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
 
-/** What a step is of; each takes of it what it needs. */
+/** Parameters of a step; each step uses the ones that it needs. */
 interface Of {
   host: number
   task: string
@@ -23,7 +23,7 @@ interface Of {
   flag: boolean
 }
 
-/** Executions on which steps are taken, by two lives of a server over the links of two hosts. */
+/** Executions on which two lives of a server take steps over the links of two hosts. */
 export interface SteppedExecutions extends OpenedExecutions {
   former: Member
   member: Member
@@ -45,7 +45,7 @@ async function relink({ links, executions, member, claims }: SteppedExecutions, 
 
 async function append({ executions }: SteppedExecutions, { id, task, host, small, text }: Of) {
   const found = await executions.find(task, host)
-  // Nothing else reaches this from an agent.
+  // An agent sends output of RUNNING executions only.
   if (found?.execution.status !== 'RUNNING') return null
   const sequence = found.output.storedSequence + small
   return executions.append(id, { taskId: task, stream: 'stdout', sequence, data: text }, undefined, true)
@@ -53,7 +53,7 @@ async function append({ executions }: SteppedExecutions, { id, task, host, small
 
 async function giveBack({ executions }: SteppedExecutions, { claim, host }: Of) {
   const found = await Promise.all(['t1', 't2'].map((task) => executions.find(task, host)))
-  // What has been received has left.
+  // An execution that was received has left the server.
   const ids = found.flatMap((one) => (one && !one.execution.named ? [one.execution.id] : []))
   return executions.returnUnsent(claim, ids)
 }
@@ -71,7 +71,7 @@ async function late({ executions }: SteppedExecutions, { task, host, small }: Of
 
 const ended = { status: 'FAILED', exitCode: 2, error: 'why' } as const
 
-/** What servers may do with executions at any time. */
+/** Steps that servers may take on executions at any time. */
 const steps = {
   relink: (on, { host }) => relink(on, host),
   take: ({ executions }, { claim, small }) => executions.take([{ claim, capacity: small, agent }]),
@@ -80,7 +80,7 @@ const steps = {
   refuse: ({ executions }, { claim, host }) => executions.refuse(claim, ends(onHost(host))),
   lose: ({ executions }, { claim, host }) => executions.lose(claim, ends(onHost(host))),
   giveUp: ({ executions }, { by, task }) => executions.lose(by, ends(onHosts(task))),
-  // Only agents say that they have something.
+  // Only agents acknowledge an execution.
   receive: async ({ executions }, { id, task }) => (task === 'ssh' ? null : executions.received(id)),
   append,
   settle,
@@ -116,7 +116,7 @@ const usual = [
 const isUsual = (step: string) => (usual as readonly string[]).includes(step)
 const rare = (Object.keys(steps) as Step[]).filter((step) => !isUsual(step))
 
-/** Mostly what goes on, for what ends everything would leave nothing to do. */
+/** Mostly steps that keep executions running: steps that end everything leave nothing to do. */
 export const executionStep = fc.record({
   step: fc.oneof(
     { weight: 4, arbitrary: fc.constantFrom<Step[]>(...usual) },
@@ -131,7 +131,7 @@ export const executionStep = fc.record({
 })
 export type ExecutionStep = typeof executionStep extends fc.Arbitrary<infer S> ? S : never
 
-/** Tasks on both hosts, one of them over SSH, and links that have been replaced once. */
+/** Creates tasks on both hosts, one of them over SSH, and links that were replaced once. */
 export async function beginSteps(opened: OpenedExecutions): Promise<SteppedExecutions> {
   const { ownership, executions } = opened
   const former = await ownership.join('server')
@@ -153,7 +153,7 @@ export async function beginSteps(opened: OpenedExecutions): Promise<SteppedExecu
 
 const nameOf = (value: unknown) => JSON.stringify(value) ?? ''
 
-/** Times are those of the clocks; the order of a set's answer says nothing, nor that one that has ended was received. */
+/** Normalizes values: replaces times, sorts sets, and drops `named` of ended executions. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT/.test(value) ? 'time' : value
@@ -170,7 +170,7 @@ const shown = ({ execution: one, output }: RunningExecution) => ({
   output: { stored: output.storedSequence, stdout: output.stdoutBytes, truncated: output.truncated },
 })
 
-/** What came of a step. */
+/** Takes a step; answers its comparable outcome. */
 export async function takeStep(on: SteppedExecutions, { step, ...of }: ExecutionStep): Promise<unknown> {
   const { host, task, isFormer } = of
   const claim = on.claims.get(host)?.at(isFormer ? -2 : -1)
@@ -186,7 +186,7 @@ export async function takeStep(on: SteppedExecutions, { step, ...of }: Execution
   }
 }
 
-/** All that is known of executions after a step. */
+/** The complete state of executions after a step. */
 export async function known({ executions, results, store }: SteppedExecutions): Promise<unknown> {
   const ofTask = async (one: string) => ({
     record: await store.get('tasks', one),

@@ -10,14 +10,14 @@ import type { Store } from '../../src/server/storage/ports/store.ts'
 import { execution, task } from '../helpers/servers/store-records.ts'
 import { until } from '../helpers/until.ts'
 
-/** Executions on an empty store, and what they stand on. */
+/** Executions on an empty store, and the ports that they use. */
 export interface OpenedExecutions {
   executions: Executions
   store: Store
   results: Results
   links: Links
   ownership: Ownership
-  /** Ends this life, and begins the next one on the same store. */
+  /** Ends this life of the store and begins the next one on the same data. */
   reopen(): Promise<OpenedExecutions>
 }
 
@@ -43,7 +43,7 @@ async function claimOf({ links }: OpenedExecutions, hostId: number, server: Memb
   return claimed.claim
 }
 
-/** A task on these hosts, all of which are due, owned by a new member. */
+/** Creates a task on these hosts, all due, owned by a new member. */
 async function begun(opened: OpenedExecutions, hostIds: readonly number[], id = 't1') {
   const member = await opened.ownership.join('server')
   await opened.ownership.claim(member, [id])
@@ -54,13 +54,13 @@ async function begun(opened: OpenedExecutions, hostIds: readonly number[], id = 
 
 const statuses = (changed: readonly Execution[]) => changed.map(({ id, status }) => `${id} ${status}`)
 
-/** What every implementation of Executions has to do. `numRuns`: how often any steps are taken. */
+/** Suite for every implementation of Executions. `numRuns`: runs of the test of random steps. */
 export function executionsContract(
   test: TestFn,
   make: (teardown: (end: () => Promise<void>) => void) => Promise<OpenedExecutions>,
   numRuns = 25,
 ) {
-  test('a task is written with what belongs to it, or not at all', async (t) => {
+  test('a task is written together with its executions and its idempotency key, or not at all', async (t) => {
     const { executions, store } = await make((end) => t.teardown(end))
     const known = await executions.create(task('t1'), [execution('t1', 1)], async () => 'another')
     t.is(known, 'another')
@@ -71,7 +71,7 @@ export function executionsContract(
     t.like(await executions.counts('t1'), { PENDING: 1 })
   })
 
-  test('what is due is taken in the order of its turns, as far as the host has room', async (t) => {
+  test('due executions are taken in order of their turn, up to the capacity of the host', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     for (const id of ['t1', 't2', 't3']) await begun(opened, [1, 2], id)
@@ -84,7 +84,7 @@ export function executionsContract(
     t.deepEqual(statuses(await executions.take([offer(claim, 2)])), ['t3/1 RUNNING'])
   })
 
-  test('a task that is on its way to the disk keeps no other one from being taken', async (t) => {
+  test('a task that is still being written does not keep another one from being taken', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const claim = await claimOf(opened, 1, await begun(opened, [1]))
@@ -95,7 +95,7 @@ export function executionsContract(
     t.deepEqual(statuses(taken), ['t1/1 RUNNING', 't2/1 RUNNING'])
   })
 
-  test('what goes over SSH is begun and ended by who owns its task, and no link has a part in it', async (t) => {
+  test('executions over SSH are begun and ended by the owner of the task, and links do not affect them', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, ownership } = opened
     const member = await ownership.join('server')
@@ -125,7 +125,7 @@ export function executionsContract(
     t.like(await executions.finish(member, 't1'), { status: 'CANCELLED', counts: { SUCCESS: 1, LOST: 1 } })
   })
 
-  test('a step on the plan by a server that has lost the task changes nothing', async (t) => {
+  test('a step on the plan by a server that lost the task changes nothing', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, ownership } = opened
     const former = await begun(opened, [1, 2])
@@ -147,7 +147,7 @@ export function executionsContract(
     t.like(await opened.store.get('idempotency', 't1'), { bodyHash: 'FAILED' })
   })
 
-  test('a link that is no longer the one of its host is sent nothing, and ends nothing', async (t) => {
+  test('a replaced link is sent nothing, and ends nothing', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1])
@@ -161,7 +161,7 @@ export function executionsContract(
     t.like(await executions.counts('t1'), { RUNNING: 1 })
   })
 
-  test('a HELLO sees what was being marked for an older link, which returns it no more', async (t) => {
+  test('a HELLO gets the executions that an older link was marking, and the older link cannot return them', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1])
@@ -177,7 +177,7 @@ export function executionsContract(
     t.deepEqual(await executions.takeOver(former, new Set()), [])
   })
 
-  test('what never left goes back, once, and is taken again; a cancel meanwhile ends it', async (t) => {
+  test('an unsent execution is returned once and taken again; a cancel in between ends it', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1])
@@ -194,7 +194,7 @@ export function executionsContract(
     t.deepEqual(statuses(await executions.returnUnsent(claim, ['t1/1'])), ['t1/1 CANCELLED'])
   })
 
-  test('nothing of a held task starts or is given up, what runs goes on, and a cancel ends it', async (t) => {
+  test('a held task starts and gives up nothing; its running executions continue, and a cancel ends the pending ones', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1, 2])
@@ -209,7 +209,7 @@ export function executionsContract(
     t.is((await executions.settle('t1/1', { complete: complete('t1', 0), incomplete: false })).length, 1)
   })
 
-  test('it is known which hosts have something to take, and how much there is to do', async (t) => {
+  test('queries report the hosts with executions to take, and the number that run and wait', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1, 2, 3])
@@ -249,7 +249,7 @@ export function executionsContract(
     t.is(await open(2), 0)
   })
 
-  test('output is stored once and in order; a HELLO, here or after a restart, goes on where it stands', async (t) => {
+  test('output is stored once and in order, and a HELLO continues from there, even after a restart', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
     const member = await begun(opened, [1])
@@ -257,7 +257,7 @@ export function executionsContract(
     const append = (sequence: number) =>
       executions.append('t1/1', piece('t1', sequence, 'abc'), undefined, true)
     t.deepEqual(await Promise.all([append(0), append(1)]), [0, 1])
-    t.is(await append(1), 1, 'seen before')
+    t.is(await append(1), 1, 'already stored')
     t.is(await append(5), 1, 'past a gap')
     const output = { storedSequence: 1, stdoutBytes: 6, stderrBytes: 0 }
     t.like((await executions.find('t1', 1))?.output, output)
@@ -268,7 +268,7 @@ export function executionsContract(
     t.is(await next.executions.append('t1/1', piece('t1', 2), undefined, true), 2)
   })
 
-  test('that an agent has an execution holds at once, and over a restart', async (t) => {
+  test("the agent's acknowledgement of an execution is visible at once, and after a restart", async (t) => {
     const opened = await make((end) => t.teardown(end))
     const member = await begun(opened, [1])
     await opened.executions.take([offer(await claimOf(opened, 1, member))])
@@ -280,7 +280,7 @@ export function executionsContract(
     t.true((await executions.find('t1', 1))?.execution.named)
   })
 
-  test('F09 what is learnt after a final state is kept once, while the task runs and after', async (t) => {
+  test('F09 a late result of a LOST execution is kept once, while the task runs and afterwards', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, results } = opened
     const member = await begun(opened, [1, 2])
@@ -302,7 +302,7 @@ export function executionsContract(
     await t.throwsAsync(executions.cancel('t1'), { instanceOf: RsmError, code: 'conflict' })
   })
 
-  test('a part of a task is read in the order of its plan, while it runs and after its end', async (t) => {
+  test('a part of a task is read in plan order, while it runs and after its end', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, results } = opened
     const member = await begun(opened, [5, 4, 3, 2, 1])
@@ -332,7 +332,7 @@ export function executionsContract(
     }
   })
 
-  test('a cancel that comes while a task is being ended is not lost, and it ends once', async (t) => {
+  test('a cancel while a task is being ended is not lost, and the task ends once', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, store } = opened
     const member = await begun(opened, [1])
@@ -349,7 +349,7 @@ export function executionsContract(
     t.is(ends[0]?.cancelRequestedAt !== null, isCancelled)
   })
 
-  test('after any steps by anyone every change is legal, counts and cursors are true, and nothing is sent twice', async (t) => {
+  test('random steps make only legal changes, keep counts and cursors true, and send nothing twice', async (t) => {
     const hosts = fc.integer({ min: 1, max: 2 })
     const ids = fc.constantFrom('t1/1', 't1/2', 't2/1', 't2/2')
     const age = fc.constantFrom('present', 'former')
@@ -419,7 +419,7 @@ export function executionsContract(
         else if (claim && one.step === 'take') {
           changed = await executions.take([offer(claim, 1)])
           for (const { id } of changed) {
-            t.false(sent.has(id), `${id} is sent while it is with an agent`)
+            t.false(sent.has(id), `${id} is sent although an agent has it`)
             sent.set(id, claim.epoch)
           }
         } else if (claim && one.step === 'lose')
@@ -430,7 +430,7 @@ export function executionsContract(
         else if (claim && one.step === 'return') {
           changed = await executions.returnUnsent(claim, ofHost(one.host))
           for (const { id } of changed) {
-            t.is(sent.get(id), claim.epoch, `${id} is returned by a link that does not have it`)
+            t.is(sent.get(id), claim.epoch, `${id} is returned by a link without it`)
             sent.delete(id)
           }
         }
@@ -448,7 +448,7 @@ export function executionsContract(
           const all = (await executions.ofTask(taskId)).map((running) => running.execution)
           const counts = emptyCounts()
           for (const { id, status } of all) {
-            t.is(known.get(id), status, `${id} has changed without a word`)
+            t.is(known.get(id), status, `${id} changed without being reported`)
             counts[status]++
           }
           t.deepEqual(await executions.counts(taskId), counts)
@@ -456,7 +456,7 @@ export function executionsContract(
           cursors.set(taskId, news.cursor)
           for (const { id, status } of news.executions) shown.set(id, status)
         }
-        t.deepEqual(shown, known, 'who reads what has changed misses something')
+        t.deepEqual(shown, known, 'a reader of changes misses one')
       }
       const { executions: next } = await opened.reopen()
       for (const taskId of ['t1', 't2'])

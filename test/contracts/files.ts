@@ -5,7 +5,7 @@ import { type BlobCodec, createBlobCodec } from '../../src/server/files/blob-cod
 import { type Files, WrongOffset } from '../../src/server/storage/ports/files.ts'
 import type { FileRecord } from '../../src/server/storage/records/file.ts'
 
-/** Bytes in pieces, and then an error where one is given. */
+/** Yields bytes in pieces, then throws the error, if given. */
 async function* inPieces(pieces: readonly Uint8Array[], error?: Error): AsyncGenerator<Uint8Array> {
   yield* pieces
   if (error) throw error
@@ -34,12 +34,12 @@ const secretFile = (contents: BlobCodec, id: string): FileRecord => ({
   taskId: null,
 })
 
-/** What every implementation of Files does; `room`: bytes that all of them take together. */
+/** Suite for every implementation of Files; `room`: bytes that all files take together. */
 export function filesContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ files: Files; room: () => Promise<number> }>,
 ): void {
-  test('what is added is read, from any byte to any other', async (t) => {
+  test('appended bytes can be read from any offset to any other', async (t) => {
     const { files } = await open(t)
     t.is(await files.size('one'), 0)
     t.is(await files.append('one', 0, text('abc', '', 'def')), 6)
@@ -58,7 +58,7 @@ export function filesContract(
     t.is((await read(files, 'one')).toString(), 'abcdefghi')
   })
 
-  test('what has come before a cut stays, and the rest goes behind it', async (t) => {
+  test('bytes received before a connection is cut stay, and the rest is appended to them', async (t) => {
     const { files } = await open(t)
     const bytes = randomBytes(1024 * 1024 + 1017)
     const quarter = Math.ceil(bytes.length / 4)
@@ -77,7 +77,7 @@ export function filesContract(
     )
   })
 
-  test('bytes for another place, and a second writer, change nothing', async (t) => {
+  test('bytes for another offset, and those of a second writer, change nothing', async (t) => {
     const { files } = await open(t)
     await files.append('one', 0, text('abc'))
     for (const offset of [0, 2, 4])
@@ -91,7 +91,7 @@ export function filesContract(
     t.is((await read(files, 'one')).length, 4)
   })
 
-  test('what is cut off is gone, and the rest goes on behind what is left', async (t) => {
+  test('bytes cut from the end of a file are gone, and the next ones are appended to the rest', async (t) => {
     const { files, room } = await open(t)
     const bytes = randomBytes(3 * 1024 * 1024 + 1017)
     await files.append('one', 0, inPieces([bytes]))
@@ -109,7 +109,7 @@ export function filesContract(
     t.true((await read(files, 'one')).equals(bytes))
   })
 
-  test('a secret upload whose store was killed within a chunk goes on at the chunk, and is whole', async (t) => {
+  test('a secret upload whose store was killed within a chunk continues at that chunk, and is complete', async (t) => {
     const { files } = await open(t)
     const key = randomBytes(32)
     const contents = createBlobCodec(files, {
@@ -133,7 +133,7 @@ export function filesContract(
     }
   })
 
-  test('equal finished files share their room until the last of them is removed; others share nothing', async (t) => {
+  test('equal finished files share their storage until the last one is removed; others share nothing', async (t) => {
     const { files, room } = await open(t)
     const bytes = randomBytes(64 * 1024)
     for (const id of ['one', 'two', 'three']) {
@@ -157,7 +157,7 @@ export function filesContract(
     t.deepEqual(await read(files, 'four'), bytes)
   })
 
-  test('an empty file is one; what is not there is gone', async (t) => {
+  test('an empty file exists; reading a missing file or missing bytes fails with `gone`', async (t) => {
     const { files } = await open(t)
     t.is(await files.append('one', 0, text()), 0)
     await files.finish('one', 'nothing')

@@ -21,7 +21,7 @@ const failed: Partial<ScriptComplete> = {
   rollback: { status: 'SUCCESS', exitCode: 0 },
 }
 
-/** Whether results show this phase; looked at until they do. */
+/** Waits until the results show this phase. */
 const inPhase = (server: TestServer, taskId: string, phase: string) =>
   until(`it is in ${phase}`, async () => (await task(server, taskId)).results[0]?.phase === phase)
 
@@ -32,13 +32,13 @@ async function linked(server: TestServer, hostname = 'web1') {
   return { identity, agent }
 }
 
-/** What servers do about gates (contract §15), whichever store they have. */
+/** Gates on servers with any kind of store (contract §15). */
 export function gatesContract(
   test: TestFn,
   name: string,
   start: (t: ExecutionContext) => Promise<TestServer>,
 ): void {
-  test(`P55 ${name} gates: one signed message orders all of it, and the result is final with the last phase`, async (t) => {
+  test(`P55 ${name} gates: one signed message orders all phases, and the result is final with the last phase`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
     const options = { script: { content: 'deploy' }, params: { A: 'a' }, verify: check, rollback: undo }
@@ -95,7 +95,7 @@ export function gatesContract(
     t.deepEqual(followed, [undefined, 'VERIFY', 'ROLLBACK'])
   })
 
-  test(`${name} gates: a retry runs the same gates, and the texts are shown after the end`, async (t) => {
+  test(`${name} gates: a retry runs the same gates, and their texts are shown after the end`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
     const { id: scriptId } = await server.data('POST', '/api/scripts', {
@@ -130,7 +130,7 @@ export function gatesContract(
     t.deepEqual(ended.results[0]?.verify, { status: 'SUCCESS', exitCode: 0, attempts: 1 })
   })
 
-  test(`P55 ${name} gates: agents that do not know them are sent nothing`, async (t) => {
+  test(`P55 ${name} gates: agents without support for gates are sent nothing`, async (t) => {
     const server = await start(t)
     for (const [hostname, storeId] of [
       ['older', 'store-1'],
@@ -147,7 +147,7 @@ export function gatesContract(
     }
   })
 
-  test(`P56 ${name} gates: what the phase is comes with a HELLO, too, and an end of unknown verification has no exit code`, async (t) => {
+  test(`P56 ${name} gates: a HELLO reports the phase too, and an unknown verification has no exit code`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
     const taskId = await startTask(server, [identity.hostId], { verify: check })
@@ -168,7 +168,7 @@ export function gatesContract(
     t.is((await task(server, taskId)).results[0]?.lateResult, null)
   })
 
-  test(`P56 ${name} gates: phases go forward only, and an execution without gates has none`, async (t) => {
+  test(`P56 ${name} gates: phases only advance, and an execution without gates has none`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
     const target = [identity.hostId]
@@ -220,7 +220,7 @@ export function gatesContract(
     t.deepEqual(await answers(), [true, true, true])
   })
 
-  test(`${name} gates: a failed verification stops a rolling deploy at its canary, which alone is rolled back`, async (t) => {
+  test(`${name} gates: a failed verification stops a sequential deploy at its canary, and only that host is rolled back`, async (t) => {
     const server = await start(t)
     const traces = await temporaryDirectory(t)
     const agents = [
@@ -248,13 +248,13 @@ export function gatesContract(
   })
 }
 
-/** What a server that is killed in mid-gate finds again. */
+/** Gates in progress when a server is killed. */
 export function killedGatesContract(
   test: TestFn,
   name: string,
   start: (t: ExecutionContext) => Promise<ServerProcess>,
 ): void {
-  test(`${name} gates: a server that is killed while VERIFY runs goes on with the phase and all output`, async (t) => {
+  test(`${name} gates: a server killed during VERIFY continues with the phase and all output`, async (t) => {
     const server = await start(t)
     const traces = await temporaryDirectory(t)
     const agent = await realAgent(t, server)

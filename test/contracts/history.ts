@@ -17,7 +17,7 @@ async function readAll(history: History, hostId: number, from = start - 30 * day
 }
 const timesOf = (samples: readonly Metrics[]) => samples.map(({ timestamp }) => Date.parse(timestamp) - start)
 
-/** What every implementation of History does, by a clock that stands; `reopen` closes it and opens what it has kept. */
+/** Suite for every implementation of History, with a stopped clock; `reopen` closes it and opens what it kept. */
 export function historyContract(
   test: TestFn,
   open: (t: ExecutionContext, clock: Clock) => Promise<{ history: History; reopen: () => Promise<History> }>,
@@ -27,7 +27,7 @@ export function historyContract(
     return { clock, ...(await open(t, clock)) }
   }
 
-  test('what was appended of a host is read back, at once and by one opened anew', async (t) => {
+  test('the samples of a host are read back, at once and after reopening', async (t) => {
     const { history, reopen } = await started(t)
     const disks = { '/': 40, '/a "b"\n\u2028c': 91.3 }
     const samples = [-2 * day, -60_000, 0].map((ago) => metrics(iso(start + ago), { disks }))
@@ -37,14 +37,14 @@ export function historyContract(
     t.deepEqual(await readAll(await reopen(), 7), samples)
   })
 
-  test('only the samples of the range are read, its ends included', async (t) => {
+  test('a read answers only the samples of the range, both ends included', async (t) => {
     const { history, reopen } = await started(t)
     for (const ago of [-3 * hour, -2 * hour, -hour, 0]) history.append(1, metrics(iso(start + ago)))
     for (const opened of [history, await reopen()])
       t.deepEqual(timesOf(await readAll(opened, 1, start - 2 * hour, start - hour)), [-2 * hour, -hour])
   })
 
-  test('reports of a buffer that is sent late go to their own time, also beside samples of the same day', async (t) => {
+  test('reports that arrive late are stored under their own time, also beside samples of the same day', async (t) => {
     const { history, reopen } = await started(t)
     history.append(1, metrics(iso(start)))
     const later = await reopen()
@@ -78,7 +78,7 @@ export function historyContract(
     t.deepEqual(timesOf(await readAll(opened, 2)), [3 * day])
   })
 
-  test('of a host that is forgotten nothing is left, written or not', async (t) => {
+  test('`forget` removes all samples of a host, written or not', async (t) => {
     const { history, reopen } = await started(t)
     for (const hostId of [1, 2]) history.append(hostId, metrics(iso(start)))
     const opened = await reopen()

@@ -20,13 +20,13 @@ async function joined({ context, admin }: Insides): Promise<AgentCaller> {
   return { type: 'agent', hostId, agentId: 'a1', tokenHash: 'token' }
 }
 
-/** How the facts of a host follow what its agent tells (contract §3). */
+/** Facts of a host, as its agent reports them (contract §3). */
 export function hostFactsContract(
   test: TestFn,
   name: string,
   open: (t: ExecutionContext) => Promise<Insides>,
 ): void {
-  test(`${name} facts of a host: those of 3,000 heartbeats that differ from none write nothing`, async (t) => {
+  test(`${name} facts of a host: 3,000 heartbeats without a change of facts write nothing`, async (t) => {
     const insides = await open(t)
     const { context } = insides
     const agent = await joined(insides)
@@ -39,7 +39,7 @@ export function hostFactsContract(
     t.is(asked, 0)
   })
 
-  test(`${name} facts of a host: they follow the host, what an agent does not tell stays, and so do name and tags`, async (t) => {
+  test(`${name} facts of a host: reported facts replace stored ones; unreported facts, name and tags stay`, async (t) => {
     const insides = await open(t)
     const { context, services } = insides
     const agent = await joined(insides)
@@ -51,7 +51,7 @@ export function hostFactsContract(
     t.like(host, { hostname: 'shop', ip: '10.0.0.7', tags: { role: 'web' } })
   })
 
-  test(`${name} facts of a host: an address stays that was set from elsewhere, or that stored credentials are sent to`, async (t) => {
+  test(`${name} facts of a host: an address stays if a user set it, or if stored credentials are sent to it`, async (t) => {
     const insides = await open(t)
     const { context, services } = insides
     const agent = await joined(insides)
@@ -65,7 +65,7 @@ export function hostFactsContract(
     t.deepEqual([ip, systemInfo?.ipAddresses], ['203.0.113.5', ['10.0.0.9']])
   })
 
-  test(`${name} facts of a host: nothing changes by a token that was replaced, nor while two agents have one identity`, async (t) => {
+  test(`${name} facts of a host: a replaced token changes nothing, nor does one of two agents with one identity`, async (t) => {
     const insides = await open(t)
     const { context } = insides
     const agent = await joined(insides)

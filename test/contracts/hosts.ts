@@ -4,12 +4,12 @@ import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of HostService does (contract §1, §3). */
+/** Suite for every implementation of HostService (contract §1, §3). */
 export function hostsContract(test: TestFn, name: string, open: ServicesOf): void {
   const make = ({ hosts }: Services, hostname: string, more: object = {}) =>
     hosts.create({ hostname, ip: '10.0.0.1', ...more })
 
-  test(`${name} hosts: a host is made with its defaults, and its secrets are never shown`, async (t) => {
+  test(`${name} hosts: a new host has its defaults, and its secrets are never shown`, async (t) => {
     const services = await open(t)
     const host = await make(services, 'web1', {
       password: 'hunter22',
@@ -30,7 +30,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.regex(host.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  test(`${name} hosts: a hostname is taken without regard to case`, async (t) => {
+  test(`${name} hosts: hostnames are unique regardless of case`, async (t) => {
     const services = await open(t)
     await make(services, 'web1')
     const other = await make(services, 'web2')
@@ -39,7 +39,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.is((await services.hosts.update(other.id, { hostname: 'WEB2' })).hostname, 'WEB2')
   })
 
-  test(`${name} hosts: a patch merges, null removes, and what is not named stays`, async (t) => {
+  test(`${name} hosts: a patch merges, null removes, and fields that are not named stay`, async (t) => {
     const services = await open(t)
     const { id } = await make(services, 'web1', { username: 'root', sshPort: 2222, tags: { a: '1', b: '2' } })
     const changed = await services.hosts.update(id, {
@@ -53,7 +53,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual((await services.hosts.update(id, {})).tags, {})
   })
 
-  test(`${name} hosts: an id that is unknown or gone is not_found, and is never given again`, async (t) => {
+  test(`${name} hosts: an unknown or removed id is not_found, and ids are never reused`, async (t) => {
     const services = await open(t)
     const { id } = await make(services, 'web1')
     t.deepEqual(await services.hosts.remove(id), { id, openEnrollments: [] })
@@ -62,7 +62,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.true((await make(services, 'web1')).id > id)
   })
 
-  test(`${name} hosts: history is of the last 24 hours unless a range is asked for, which must not end before it begins`, async (t) => {
+  test(`${name} hosts: metrics cover the last 24 hours by default, and a range must not end before it begins`, async (t) => {
     const services = await open(t)
     const { id } = await make(services, 'web1')
     const { from, to, ...rest } = await services.hosts.metrics(id, {})
@@ -82,7 +82,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual((await services.clusters.get(cluster.id)).hostIds, ids.slice(1))
   })
 
-  test(`${name} hosts: a list comes in pages of ascending ids, and narrows`, async (t) => {
+  test(`${name} hosts: a list has pages in ascending order of ids, and can be filtered`, async (t) => {
     const services = await open(t)
     for (let n = 1; n <= 5; n++) await make(services, `web${n}`, { tags: { odd: String(n % 2 === 1) } })
     const page = await services.hosts.list({ page: 1, size: 2 })
@@ -100,7 +100,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual(await rejectsUnknown(t, services.hosts.list({ selector: 'nosuch' })), ['selector'])
   })
 
-  test(`${name} hosts: a target is answered by its hosts in natural order of names, in pages; none is refused as for a task`, async (t) => {
+  test(`${name} hosts: a target selects hosts in natural order of names, in pages; an empty selection is refused as for a task`, async (t) => {
     const services = await open(t)
     for (const n of [10, 2, 1]) await make(services, `web${n}`, { tags: { odd: String(n % 2 === 1) } })
     const { id: db } = await make(services, 'db1')

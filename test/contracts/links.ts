@@ -4,7 +4,7 @@ import { until } from '../helpers/until.ts'
 
 const minute = 60_000
 
-/** Links that nobody holds yet, and a way to let time pass for them. */
+/** Links without any claim, and a way to let time pass for them. */
 interface Timed {
   links: Links
   ownership: Ownership
@@ -14,7 +14,7 @@ interface Timed {
 
 const ignore = () => undefined
 
-/** What every implementation of Links has to do. */
+/** Suite for every implementation of Links. */
 export function linksContract(test: TestFn, make: () => Promise<Timed>) {
   /** Servers a and b, and claims by either. */
   async function twoServers() {
@@ -27,7 +27,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
       if (!claimed) throw new Error(`The claim of host ${hostId} is refused`)
       return claimed.claim
     }
-    /** Time passes, and both go on living. */
+    /** Lets time pass while both servers stay alive. */
     const pass = async (time: number) => {
       await made.forward(time)
       for (const server of [a, b]) await made.ownership.renew(server)
@@ -35,19 +35,19 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     return { ...made, a, b, claim, mustClaim, pass }
   }
 
-  test('P12 the newest claim of a host holds its link, wherever the sockets are; the former hears of it', async (t) => {
+  test('P12 the newest claim of a host holds its link, on whichever server; the previous holder is notified', async (t) => {
     const { links, a, b, mustClaim } = await twoServers()
     const heard: string[] = []
     const first = await mustClaim(1, a, () => heard.push('first'))
     t.deepEqual(await links.holder(1), first)
     const second = await mustClaim(1, b, () => heard.push('second'))
-    await until('the former has heard of it', () => heard.length > 0)
+    await until('the previous holder is notified', () => heard.length > 0)
     t.deepEqual(heard, ['first'])
     t.like(await links.holder(1), { hostId: 1, agentId: 'agent-1', server: b, epoch: second.epoch })
     t.false(Number.isNaN(Date.parse(second.since)))
   })
 
-  test('epochs rise over the claims of all hosts and servers', async (t) => {
+  test('epochs rise across the claims of all hosts and servers', async (t) => {
     const { a, b, mustClaim } = await twoServers()
     const claims = [
       await mustClaim(1, a),
@@ -62,7 +62,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     )
   })
 
-  test('a link that is released has no holder; releasing an older claim takes nothing from a newer one', async (t) => {
+  test('a released link has no holder, and releasing an older claim does not affect a newer one', async (t) => {
     const { links, a, b, mustClaim } = await twoServers()
     const [first, second] = [await mustClaim(1, a), await mustClaim(1, b)]
     await links.release(first)
@@ -71,7 +71,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     t.is(await links.holder(1), null)
   })
 
-  test('holders are told of many hosts at once, without those that nobody holds', async (t) => {
+  test('the holders of many hosts are read at once, without hosts that have none', async (t) => {
     const { links, a, b, mustClaim } = await twoServers()
     const [one, three] = [await mustClaim(1, a), await mustClaim(3, b)]
     t.deepEqual(await links.holders([1, 2, 3]), new Map(), 'none is ready')
@@ -90,7 +90,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     t.deepEqual([...(await links.holders([1, 2, 3])).keys()], [1, 3])
   })
 
-  test('P13 F12 three replacements within a minute, at whichever servers: new claims are refused for five minutes', async (t) => {
+  test('P13 F12 after three replacements within a minute, at any servers, new claims are refused for five minutes', async (t) => {
     const { links, a, b, claim, pass } = await twoServers()
     for (const server of [a, b, a]) t.like(await claim(1, server), { isDuplicate: false })
     t.false(links.refuses(1))
@@ -106,12 +106,12 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     t.true(links.refuses(1))
     await pass(1000)
     t.deepEqual(await links.expire(), [1])
-    t.deepEqual(await links.expire(), [], 'it is told once')
+    t.deepEqual(await links.expire(), [], 'it expires once')
     t.false(links.refuses(1))
     t.truthy(await claim(1, a))
   })
 
-  test('P13 a host whose holder has gone may be claimed while new claims are refused', async (t) => {
+  test('P13 a host whose holder is gone may be claimed while new claims are refused', async (t) => {
     const { links, a, b, claim, mustClaim } = await twoServers()
     for (const server of [a, b, a]) await mustClaim(1, server)
     await links.release(await mustClaim(1, b))
@@ -120,7 +120,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     t.true(links.refuses(1))
   })
 
-  test('P13 replacements that are further apart, or of a link that was released, are no fight', async (t) => {
+  test('P13 replacements that are further apart, or of a released link, do not count as a fight', async (t) => {
     const { links, a, mustClaim, pass } = await twoServers()
     for (let n = 0; n < 6; n++) {
       await mustClaim(1, a)
@@ -132,7 +132,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     t.false(links.refuses(2))
   })
 
-  test('a server that has left or lapsed holds no link, and its agents may come to others without a fight', async (t) => {
+  test('a server that left or whose lease expired holds no link, and its agents may move without a fight', async (t) => {
     const { links, ownership, a, b, mustClaim, forward } = await twoServers()
     for (const hostId of [1, 2]) await links.ready(await mustClaim(hostId, a))
     await ownership.leave(a)
@@ -143,7 +143,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
     await ownership.renew(b)
     t.is(await links.holder(1), null)
     t.deepEqual(await links.holders([1, 2]), new Map())
-    // Nothing is decided by time alone: until somebody claims the host, who comes back holds it.
+    // Time alone decides nothing: until another server claims the host, a holder that comes back holds it.
     await ownership.renew(c)
     t.deepEqual(await links.holder(1), atC)
     await forward(lease)

@@ -20,12 +20,12 @@ export async function text(outputs: Outputs, after = 0): Promise<string> {
   }
 }
 
-/** What every implementation of Outputs does. */
+/** Suite for every implementation of Outputs. */
 export function outputsContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ outputs: Outputs; reopen: () => Promise<Outputs> }>,
 ): void {
-  test('entries come back in order from any cursor, whole characters, filtered by host and stream', async (t) => {
+  test('entries are read in order from any cursor, with whole characters, filtered by host and stream', async (t) => {
     const outputs = (await open(t)).outputs
     const data = ['ä', '😀\n', '\u0000\u001b[0m', '', '"quoted"\\', '\u2028']
     await Promise.all(
@@ -54,7 +54,7 @@ export function outputsContract(
     t.is(progress.get(2)?.lastSequence, 5)
   })
 
-  test('an id is where the entry ends in a log of lines, so that cursors hold when a log moves to another store', async (t) => {
+  test("an entry's id is its end offset in a log of lines, so that cursors survive a migration to another store", async (t) => {
     const outputs = (await open(t)).outputs
     const long = 'ä'.repeat(3000)
     const json = Buffer.from(`"${long}"`)
@@ -77,7 +77,7 @@ export function outputsContract(
     )
   })
 
-  test('a log is read backwards in pages, filtered too, and the places join up with reading forwards', async (t) => {
+  test('a log is read backwards in pages, filtered too, and its cursors meet those of reading forwards', async (t) => {
     const outputs = (await open(t)).outputs
     const hostOf = (n: number) => (n % 10) + 1
     await Promise.all(
@@ -110,7 +110,7 @@ export function outputsContract(
     })
   })
 
-  test('one read backwards looks at a bounded part of the log, and says where to go on', async (t) => {
+  test('one backward read examines a bounded part of the log, and answers where to continue', async (t) => {
     const outputs = (await open(t)).outputs
     const count = 70_000
     await outputs.append('task', entry(0, 'first\n', { hostId: 2 }))
@@ -127,7 +127,7 @@ export function outputsContract(
     t.is(found.previous, 0)
   })
 
-  test('the cursor before the last entries counts only those of the selection', async (t) => {
+  test('the cursor before the last entries counts only entries of the selection', async (t) => {
     const outputs = (await open(t)).outputs
     for (let n = 0; n < 10; n++) await outputs.append('task', entry(n, `${n};`, { hostId: (n % 2) + 1 }))
     const tail = async (count: number, hostId?: number) => {
@@ -143,7 +143,7 @@ export function outputsContract(
     t.is(await tail(1, 77), '')
   })
 
-  test('what was appended is there after a restart, and goes on behind it', async (t) => {
+  test('appended entries exist after a restart, and new ones follow them', async (t) => {
     const { outputs, reopen } = await open(t)
     for (let n = 0; n < 3; n++) await outputs.append('task', entry(n, `${n};`, { hostId: (n % 2) + 1 }))
     await outputs.append('task', entry(1, 'ä', { hostId: 2, stream: 'stderr' }))
@@ -161,7 +161,7 @@ export function outputsContract(
     t.is(await text(again, before.next), 'on')
   })
 
-  test('a cursor past the end, or of a task without output, stays where it is', async (t) => {
+  test('a cursor past the end, or of a task without output, stays as it is', async (t) => {
     const { outputs } = await open(t)
     await outputs.append('task', entry(0, 'x'))
     const { next } = await outputs.read('task', { after: 0, limit: 5 })
@@ -171,7 +171,7 @@ export function outputsContract(
     t.is((await outputs.progress('nosuch')).size, 0)
   })
 
-  test('a finished task is read as before, and of one that is forgotten nothing is left', async (t) => {
+  test('a finished task is read as before, and `forget` removes all of its output', async (t) => {
     const { outputs } = await open(t)
     for (const task of ['task', 'other']) {
       await outputs.append(task, entry(0, `${task};`))

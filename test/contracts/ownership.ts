@@ -8,7 +8,7 @@ interface Timed {
   forward: (time: number) => void | Promise<void>
 }
 
-/** What every implementation of Ownership has to do. */
+/** Suite for every implementation of Ownership. */
 export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
   test('a task belongs to the first member that claims it, and to no other', async (t) => {
     const { ownership } = await make()
@@ -23,14 +23,14 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.false(await ownership.holds(a, 't4'))
   })
 
-  test('of many that claim one task at once, one gets it', async (t) => {
+  test('one of many members that claim a task at once gets it', async (t) => {
     const { ownership } = await make()
     const members = await Promise.all(Array.from({ length: 20 }, (_, n) => ownership.join(`server${n}`)))
     const taken = await Promise.all(members.map((member) => ownership.claim(member, ['t1'])))
     t.is(taken.flat().length, 1)
   })
 
-  test('joining a name again fences its former life, whose tasks are free at once', async (t) => {
+  test('joining a name again fences its previous life, whose tasks are free at once', async (t) => {
     const { ownership } = await make()
     const former = await ownership.join('a')
     await ownership.claim(former, ['t1', 't2'])
@@ -59,7 +59,7 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.is(ownership.renewedAt(member), null)
   })
 
-  test('a member that leaves hands over: its tasks are free at once', async (t) => {
+  test('a member that leaves frees its tasks at once', async (t) => {
     const { ownership } = await make()
     const [a, b] = [await ownership.join('a'), await ownership.join('b')]
     await ownership.claim(a, ['t1'])
@@ -70,11 +70,11 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.deepEqual(await ownership.claim(b, ['t1']), ['t1'])
   })
 
-  test('a member that does not renew for the length of its lease has lapsed, and others may take its tasks', async (t) => {
+  test('a member that does not renew during its lease has lapsed, and others may take its tasks', async (t) => {
     const { ownership, forward } = await make()
     const [a, b] = [await ownership.join('a'), await ownership.join('b')]
     await ownership.claim(a, ['t1'])
-    // The clock of a real store runs on by itself.
+    // The clock of a real store also advances on its own.
     for (let time = renewEvery; time < lease / 2; time += renewEvery) {
       await forward(renewEvery)
       t.true(await ownership.renew(b))
@@ -87,7 +87,7 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.deepEqual(await ownership.claim(b, ['t1']), ['t1'])
   })
 
-  test('the steps of a zombie are refused: it comes back after its lease, and another one has taken its task', async (t) => {
+  test('a member that returns after its lease takes no steps on a task that another one claimed', async (t) => {
     const { ownership, forward } = await make()
     const [zombie, other] = [await ownership.join('a'), await ownership.join('b')]
     await ownership.claim(zombie, ['t1'])
@@ -100,7 +100,7 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.deepEqual(await ownership.claim(zombie, ['t1']), [])
   })
 
-  test('a member that renews too late keeps what nobody took meanwhile', async (t) => {
+  test('a member that renews too late keeps the tasks that no other member claimed', async (t) => {
     const { ownership, forward } = await make()
     const [late, other] = [await ownership.join('a'), await ownership.join('b')]
     await ownership.claim(late, ['t1'])
@@ -112,7 +112,7 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.deepEqual(await ownership.claim(other, ['t1']), [])
   })
 
-  test('a task that its owner releases is free; nobody releases the tasks of others', async (t) => {
+  test('a task that its owner releases is free; only the owner can release it', async (t) => {
     const { ownership } = await make()
     const [a, b] = [await ownership.join('a'), await ownership.join('b')]
     await ownership.claim(a, ['t1'])

@@ -21,14 +21,14 @@ export interface PresenceOptions {
   warnAfter?: number
 }
 
-/** Its hints, and a way to open what it has kept once it is closed. */
+/** An open presence, its hints, and a way to open what it kept after it is closed. */
 export interface OpenedPresence {
   presence: Presence
   hints: Hints
   again: () => Promise<Presence>
 }
 
-/** What every implementation of Presence does, by a clock that the test moves on top of the real one. */
+/** Suite for every implementation of Presence, with a clock that the test moves on top of the real one. */
 export function presenceContract(
   test: TestFn,
   open: (t: ExecutionContext, options: PresenceOptions) => Promise<OpenedPresence>,
@@ -44,7 +44,7 @@ export function presenceContract(
     return { ...opened, view, pass }
   }
 
-  test('what is heard of a host is shown, and of one that was never heard that it was not', async (t) => {
+  test('reports of a host are shown, and a host that never reported is shown as such', async (t) => {
     const { presence } = await started(t)
     presence.registered(1)
     presence.greeted(1, greeting)
@@ -80,7 +80,7 @@ export function presenceContract(
     ])
   })
 
-  test('an older report of a buffer that is being sent does not take the place of a newer one', async (t) => {
+  test('an older report that arrives late does not replace a newer one', async (t) => {
     const { presence, view } = await started(t)
     presence.registered(1)
     for (const [ago, cpu] of [
@@ -92,7 +92,7 @@ export function presenceContract(
     t.is((await view())?.metrics?.cpu.usagePercent, 2)
   })
 
-  test('the revision rises when a standing changes, and not with what changes none', async (t) => {
+  test('the revision rises when a standing changes, and not otherwise', async (t) => {
     const { presence } = await started(t)
     presence.registered(1)
     let last = presence.revision
@@ -114,7 +114,7 @@ export function presenceContract(
     t.like((await presence.views([1]))[0], { statusReason: 'never heard', agentStatus: null })
   })
 
-  test('A14 an agent that links on demand is reachable while it is heard within two intervals, and the end of that is told', async (t) => {
+  test('A14 an on-demand agent is reachable for two heartbeat intervals, and the end of that is announced', async (t) => {
     const { presence, view, hints } = await started(t, { heartbeatInterval: 0.5 })
     presence.registered(1)
     presence.greeted(1, greeting)
@@ -125,14 +125,14 @@ export function presenceContract(
     const { revision } = presence
     const told: unknown[] = []
     t.teardown(hints.subscribe('host', 1, () => void view().then((seen) => told.push(seen))))
-    await until('it is told', () => told.length > 0)
+    await until('its end is announced', () => told.length > 0)
     t.like(told[0], { status: 'ONLINE', reachable: false, statusReason: null })
     t.true(presence.revision > revision)
     presence.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     t.like(await view(), { reachable: true })
   })
 
-  test('A14 over a restart it is known who links on demand, who was stopped and since when', async (t) => {
+  test('A14 a restart keeps which agents link on demand, which were stopped, and since when', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2, 3]) {
       presence.registered(hostId)
@@ -153,7 +153,7 @@ export function presenceContract(
     ])
   })
 
-  test('A14 a start of the server is no sign of life: who was heard too long before it is not reachable until heard again', async (t) => {
+  test('A14 a start of the server is not a sign of life: a host last heard too long ago is unreachable until it reports', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2]) presence.registered(hostId)
     presence.greeted(1, greeting)
@@ -176,7 +176,7 @@ export function presenceContract(
     t.deepEqual(await reached(late), [true, true])
   })
 
-  test('A14 an agent that takes the place of another is not judged by how that one was linked', async (t) => {
+  test('A14 an agent that replaces another is not judged by the links of the previous one', async (t) => {
     const { presence, view } = await started(t)
     presence.registered(1)
     presence.greeted(1, greeting)
@@ -187,14 +187,14 @@ export function presenceContract(
     t.like(await view(), { reachable: true, statusReason: null, greeting: null })
   })
 
-  test('A14 a host that links is reachable though nothing was heard of it since a crash took what was known', async (t) => {
+  test('A14 a host that links is reachable, even if a crash lost everything known about it', async (t) => {
     const { presence, view } = await started(t)
     t.like(await view(), { status: 'OFFLINE', reachable: false })
     presence.connected(1, true)
     t.like(await view(), { status: 'OFFLINE', reachable: true })
   })
 
-  test('A14 what warns says too that there is no link', async (t) => {
+  test('A14 the reason of a warning also names a missing link', async (t) => {
     const { presence, view, pass } = await started(t, { warnAfter: 120 })
     presence.registered(1)
     presence.greeted(1, greeting)
@@ -210,7 +210,7 @@ export function presenceContract(
     t.like(await view(), { status: 'WARNING', statusReason: 'no link for 0 s, cpu 96 %', reachable: false })
   })
 
-  test('a host has no link as soon as its agent has lost the one that it should have, over a restart too, until it is back', async (t) => {
+  test('a host has no link from the moment its agent loses it until the agent is back, even across a restart', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2, 3]) presence.registered(hostId)
     for (const hostId of [1, 2]) {
@@ -235,6 +235,6 @@ export function presenceContract(
     t.true(after.isReturning)
     pass(90)
     t.false(after.isReturning)
-    await until('the server has seen that it stood still', () => after.isReturning, 10_000)
+    await until('the server notices that it stalled', () => after.isReturning, 10_000)
   })
 }

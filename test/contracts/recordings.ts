@@ -8,12 +8,12 @@ const failed = (error: unknown) => {
 }
 const bytes = (...texts: string[]) => texts.map((text) => Buffer.from(text))
 
-/** What every implementation of Recordings does. */
+/** Suite for every implementation of Recordings. */
 export function recordingsContract(test: TestFn, open: (t: ExecutionContext) => Promise<Recordings>): void {
   const text = async (recordings: Recordings, id: string, size?: number) =>
     (await buffer(await recordings.read(id, size))).toString()
 
-  test('P46 what is appended is read behind the header, in its order, while it grows and after', async (t) => {
+  test('P46 appended output is read after the header, in order, while the recording grows and afterwards', async (t) => {
     const recordings = await open(t)
     const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
     t.is(await text(recordings, 's1'), 'head\n')
@@ -30,7 +30,7 @@ export function recordingsContract(test: TestFn, open: (t: ExecutionContext) => 
     t.is(Buffer.concat(content).toString(), all)
   })
 
-  test('P46 F20 one that was left is cut where its owner says, and goes on from there', async (t) => {
+  test('P46 F20 an abandoned recording is cut where its owner says, and continues from there', async (t) => {
     const recordings = await open(t)
     const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
     await recording.append(bytes('one\n', 'torn'))
@@ -42,7 +42,7 @@ export function recordingsContract(test: TestFn, open: (t: ExecutionContext) => 
     t.is(await text(recordings, 's1'), 'head\none\ntwo\n')
   })
 
-  test('a session has one recording, and one that is not kept is gone', async (t) => {
+  test('a session has one recording, and reading a forgotten or unknown one fails with `gone`', async (t) => {
     const recordings = await open(t)
     await (await recordings.create('s1', Buffer.from('1'), failed)).end()
     await t.throwsAsync(recordings.create('s1', Buffer.from('2'), failed))
@@ -54,7 +54,7 @@ export function recordingsContract(test: TestFn, open: (t: ExecutionContext) => 
     t.deepEqual(await recordings.list(), [])
   })
 
-  test('A04 all are listed with the time of their last change; those that are moved aside are no more', async (t) => {
+  test('A04 recordings are listed with the time of their last change; those moved aside are not', async (t) => {
     const recordings = await open(t)
     const before = Date.now()
     for (const id of ['s1', 's2', 's3']) await (await recordings.create(id, Buffer.from(id), failed)).end()

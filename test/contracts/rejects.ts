@@ -20,8 +20,8 @@ export async function rejects(
 }
 
 /**
- * A name or id in the input that names nothing: `invalid` at its field (contract §1). The client tells it as
- * `not_found`, so that the command line exits with 5 (contract §9), with the same fields.
+ * Expects an unknown name or id in the input: `invalid` at its field (contract §1). The client reports it as `not_found`, so
+ * that the command line exits with 5 (contract §9), with the same fields.
  */
 export async function rejectsUnknown(t: ExecutionContext, work: Promise<unknown>): Promise<string[]> {
   const error = await work.then(

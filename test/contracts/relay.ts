@@ -5,13 +5,13 @@ import { terminal } from '../helpers/servers/store-records.ts'
 import { notedClient } from '../helpers/terminals/noted-client.ts'
 import { until } from '../helpers/until.ts'
 
-/** Servers of one store, and the way of their terminal frames. */
+/** Servers of one store, and the relay of their terminal frames. */
 export interface OpenedRelay {
   relay: Relay
   join: (name: string) => Promise<Member>
 }
 
-/** A site that has some sessions and notes what it is told. */
+/** A site that has some sessions and notes its calls. */
 function noting(name: string, ...ids: string[]) {
   const told: string[] = []
   const note = (what: string) => void told.push(what)
@@ -42,9 +42,9 @@ function noting(name: string, ...ids: string[]) {
   return { site, told }
 }
 
-/** What every implementation of Relay does. */
+/** Suite for every implementation of Relay. */
 export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promise<OpenedRelay>): void {
-  test('a server reaches the sites of others, and finds whoever has a session', async (t) => {
+  test('a server reaches the sites of other servers, and finds the one that has a session', async (t) => {
     const { relay, join } = await open(t)
     const [a, b] = [await join('a'), await join('b')]
     relay.serve(a, noting('a', 's1').site)
@@ -57,7 +57,7 @@ export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promi
     t.is((await (await relay.having('s2'))?.handOver('s2', 4))?.hostId, 4)
   })
 
-  test('what a client and its attachment are told arrives, each in order', async (t) => {
+  test('calls to a client and to its attachment arrive, each in order', async (t) => {
     const { relay, join } = await open(t)
     const { site, told } = noting('b', 's1')
     relay.serve(await join('b'), site)
@@ -80,12 +80,12 @@ export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promi
       'gone',
       'parted',
     ]
-    await until('all is told', () => expected.every((one) => told.includes(one)))
+    await until('all calls arrive', () => expected.every((one) => told.includes(one)))
     t.deepEqual(
       told.filter((one) => one !== 'written'),
       expected,
     )
-    await until('the client hears the end', () => heard.length === 3)
+    await until('the client gets the close', () => heard.length === 3)
     t.deepEqual(heard, ['output 0 "first"', 'TERMINAL_RESIZE', 'closed 1000 its user left'])
     t.true(told.includes('written'))
   })
@@ -100,7 +100,7 @@ export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promi
     })
   })
 
-  test('a server that has stopped, or a former life of it, is reached no more', async (t) => {
+  test('a stopped server, or a previous life of it, is no longer reached', async (t) => {
     const { relay, join } = await open(t)
     const former = await join('b')
     const stopFormer = relay.serve(former, noting('former', 's1').site)

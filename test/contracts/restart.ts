@@ -4,13 +4,13 @@ import { followEvents, textOf } from '../helpers/clients/follow.ts'
 import { entries, finished, startTask, statusesOf } from '../helpers/clients/tasks.ts'
 import type { TestServer } from '../helpers/servers/server.ts'
 
-/** What goes on with a server that is started again, however it ended. */
+/** A server that is restarted, however it ended. */
 export function restartContract(
   test: TestFn,
   how: string,
   start: (t: ExecutionContext) => Promise<TestServer>,
 ): void {
-  test(`P34 F07 a server that is ${how} in mid-task goes on with exact output and sequences`, async (t) => {
+  test(`P34 F07 a server that is ${how} during a task continues it with exact output and sequences`, async (t) => {
     const server = await start(t)
     const identity = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, identity)
@@ -36,7 +36,7 @@ export function restartContract(
     t.false(again.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
   })
 
-  test(`F07 a strategy goes on where it stood when the server is ${how}, twice`, async (t) => {
+  test(`F07 a strategy continues where it was when the server is ${how}, twice`, async (t) => {
     const server = await start(t)
     const identities = [await server.enroll('a'), await server.enroll('b'), await server.enroll('c')]
     const link = () => Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
@@ -70,11 +70,11 @@ export function restartContract(
       tasks: [{ taskId, state: 'EXITED', lastSequence: 0 }],
     })
     await again.next('SCRIPT_ACK')
-    again.output(taskId, 0, 'done while nobody looked')
+    again.output(taskId, 0, 'done meanwhile')
     again.complete(taskId, 9, { lastSequence: 0 })
     const [result] = (await finished(server, taskId)).results
     t.is(result?.exitCode, 9)
-    t.is((await entries(server, taskId))[0]?.data, 'done while nobody looked')
+    t.is((await entries(server, taskId))[0]?.data, 'done meanwhile')
   })
 
   test(`F07 a follower of a server that is ${how} resumes exactly where it was`, async (t) => {

@@ -2,12 +2,12 @@ import type { ExecutionContext, TestFn } from 'ava'
 import type { Results } from '../../src/server/storage/ports/outputs.ts'
 import { resultOf } from '../fixtures/fake-server.ts'
 
-/** What every implementation of Results does. */
+/** Suite for every implementation of Results. */
 export function resultsContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ results: Results; reopen: () => Promise<Results> }>,
 ): void {
-  test('what a finished task leaves is read back whole, after a restart too; of others there is nothing', async (t) => {
+  test('the results of a finished task are read back in full, after a restart too; other tasks have none', async (t) => {
     const { results, reopen } = await open(t)
     const left = { script: 'echo "ä"\n', results: [resultOf('web1'), resultOf('web2')] }
     await results.write('t1', left)
@@ -18,7 +18,7 @@ export function resultsContract(
     }
   })
 
-  test('what is written again takes the place of what was: a late result is known so', async (t) => {
+  test('results that are written again, as with a late result, replace the previous ones', async (t) => {
     const { results, reopen } = await open(t)
     await results.write('t1', { script: 'true', results: [resultOf('web1')] })
     t.is((await results.read('t1'))?.results[0]?.error, null)
@@ -28,7 +28,7 @@ export function resultsContract(
     t.deepEqual(await (await reopen()).read('t1'), amended)
   })
 
-  test('of a task that is forgotten nothing is left', async (t) => {
+  test('`forget` removes all results of a task', async (t) => {
     const { results, reopen } = await open(t)
     for (const id of ['t1', 't2']) await results.write(id, { script: '', results: [] })
     await results.forget('t1')
@@ -39,7 +39,7 @@ export function resultsContract(
     }
   })
 
-  test('A04 what is moved aside is listed no more', async (t) => {
+  test('A04 results that are moved aside are no longer listed', async (t) => {
     const { results } = await open(t)
     for (const id of ['t1', 't2', 't3']) await results.write(id, { script: '', results: [] })
     await results.orphans.moveAside(['t1', 't3'], Date.now())

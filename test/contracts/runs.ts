@@ -2,7 +2,7 @@ import type { ExecutionContext, TestFn } from 'ava'
 import type { RunMark } from '../../src/core/protocol/messages.ts'
 import type { Runs } from '../../src/server/storage/ports/cluster.ts'
 
-/** A start of a server that notes nothing of how far the store has come but what it is asked for. */
+/** A start of a server that notes the progress of the store only on request. */
 export interface Start {
   runs: Runs
   /** Acknowledges one write. */
@@ -17,12 +17,12 @@ async function markOf(runs: Runs): Promise<RunMark> {
   return mark
 }
 
-/** What every implementation of Runs does; `start` starts a server on the same store after the one before has ended. */
+/** Suite for every implementation of Runs; `start` starts a server on the same store after the previous one has ended. */
 export function runsContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ start: () => Promise<Start> }>,
 ): void {
-  test('A02 P49 a store knows the marks of all its starts up to their ends, and no later ones', async (t) => {
+  test('A02 P49 a store recognizes the marks of all its starts up to their ends, and no later ones', async (t) => {
     const { start } = await open(t)
     const marks: RunMark[] = []
     for (let starts = 1; starts <= 3; starts++) {
@@ -42,7 +42,7 @@ export function runsContract(
     t.is(new Set(marks.map(({ run }) => run)).size, 3)
   })
 
-  test('A02 P49 a mark is above those that were handed out before a write, and is the recent one', async (t) => {
+  test('A02 P49 a mark is higher than those handed out before a write, and is the recent one', async (t) => {
     const { runs, write, end } = await (await open(t)).start()
     const before = await markOf(runs)
     await write()

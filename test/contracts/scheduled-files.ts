@@ -13,13 +13,13 @@ import { until } from '../helpers/until.ts'
 
 const login = { username: 'olga', password: 'long enough' }
 
-/** What schedules do with files, on a server of its own with a real agent (contract §13, §14). */
+/** Schedules with files, on a server of its own with a real agent (contract §13, §14). */
 export function scheduledFilesContract(
   test: TestFn,
   name: string,
   open: (t: ExecutionContext) => Promise<TestServer>,
 ): void {
-  test(`${name}, a schedule puts a file on its hosts at each slot, a secret one too, and gives its scripts their stdin`, async (t) => {
+  test(`${name}, a schedule copies a file, even a secret one, at each slot, and gives its scripts their stdin`, async (t) => {
     const server = await open(t)
     const { hostId } = await realAgent(t, server, { hostname: 'web1' })
     const directory = await temporaryDirectory(t)
@@ -32,7 +32,7 @@ export function scheduledFilesContract(
     const made: Schedule = await server.data('POST', '/api/schedules', body)
     t.like(made, { copy, script: null, scriptId: null, limitRate: 10_000_000 })
     for (let slot = 0; slot < 2; slot++) {
-      await until('a slot has put it there', () => existsSync(path))
+      await until('a slot puts the file there', () => existsSync(path))
       t.deepEqual(await readFile(path), bytes)
       t.is((await stat(path)).mode & 0o777, 0o640)
       await rm(path)
@@ -45,13 +45,13 @@ export function scheduledFilesContract(
     const script = { content: `cat > ${out}.part && mv ${out}.part ${out}` }
     const patched = await server.data('PATCH', `/api/schedules/${made.id}`, { script, stdin: { fileId } })
     t.like(patched, { copy: null, script, stdin: { fileId } })
-    await until('a slot has read it', () => existsSync(out))
+    await until('a slot reads the file', () => existsSync(out))
     t.deepEqual(await readFile(out), bytes)
     const { taskId } = await server.data('POST', `/api/schedules/${made.id}/run`)
     t.like(await task(server, taskId), { plannedAt: null, stdin: { fileId } })
   })
 
-  test(`${name}, a schedule takes only whole files of its owner, and what a copy has a use for`, async (t) => {
+  test(`${name}, a schedule accepts only complete files of its owner, and only options that apply to a copy`, async (t) => {
     const server = await open(t)
     const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
     const { fileId } = await upload(server, 'text')
@@ -91,7 +91,7 @@ export function scheduledFilesContract(
     server.token = admin
     t.like(await server.data('PATCH', path, { name: 'renamed' }), { owner: 'olga' })
     await refused('PATCH', path, { runAs: 'deploy' }, 'copy.fileId')
-    // Anybody may run it by hand: the file is the schedule's.
+    // Any operator may run it by hand: the file is the schedule's.
     t.like(await server.data('POST', `${path}/run`), { hostCount: 1 })
     t.like(await server.data('PATCH', path, { runAs: 'deploy', copy }), { owner: 'admin', copy })
   })

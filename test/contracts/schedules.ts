@@ -4,16 +4,16 @@ import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** Far enough for no test to reach it. */
+/** So far ahead that no test reaches it. */
 const later = '2099-01-01T00:00:00.000Z'
 
-/** What every implementation of ScheduleService does (contract §14). */
+/** Suite for every implementation of ScheduleService (contract §14). */
 export function schedulesContract(test: TestFn, name: string, open: ServicesOf): void {
   const script = { content: 'true' }
   const nightly: ScheduleCreate = { name: 'nightly', cron: '0 3 1 1 *', script, target: { selector: '@*' } }
   const host = async ({ hosts }: Services) => (await hosts.create({ hostname: 'web1', ip: '10.0.0.1' })).id
 
-  test(`${name} schedules: what is left out has its default, and a name is taken without regard to case`, async (t) => {
+  test(`${name} schedules: omitted fields have defaults, and names are unique regardless of case`, async (t) => {
     const { schedules } = await open(t)
     const made = await schedules.create(nightly)
     t.like(made, { ...nightly, timezone: 'UTC', enabled: true, overlap: 'SKIP', missed: 'ONCE' })
@@ -40,7 +40,7 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
       await rejects(t, 'not_found', work)
   })
 
-  test(`${name} schedules: the next times are those of the zone, also of one that is paused`, async (t) => {
+  test(`${name} schedules: the next times are in the schedule's time zone, also while it is paused`, async (t) => {
     const { schedules } = await open(t)
     const { id } = await schedules.create({
       ...nightly,
@@ -62,7 +62,7 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
     t.like(await schedules.update(id, { at: later, from: null }), { everySeconds: null, nextAt: later })
   })
 
-  test(`${name} schedules: a patch changes what it names; params merge, null resets`, async (t) => {
+  test(`${name} schedules: a patch changes the fields that it names; params merge, null resets`, async (t) => {
     const { schedules, scripts } = await open(t)
     const { id } = await schedules.create({
       ...nightly,
@@ -89,7 +89,7 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
     t.like(await schedules.update(id, { params: null, name: 'other' }), { params: {}, name: 'other' })
   })
 
-  test(`${name} schedules: secrets follow a script that their owner changes`, async (t) => {
+  test(`${name} schedules: secrets stay with a script that their owner changes`, async (t) => {
     const services = await open(t)
     const { schedules, scripts } = services
     await host(services)
@@ -103,7 +103,7 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
     t.is((await schedules.run(id)).hostCount, 1)
   })
 
-  test(`${name} schedules: all that is wrong is said at once`, async (t) => {
+  test(`${name} schedules: all errors of a request are reported at once`, async (t) => {
     const services = await open(t)
     const { schedules, scripts } = services
     const create = (more: object) => schedules.create({ ...nightly, ...more })
@@ -138,7 +138,7 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
     t.like(await schedules.get(id), { params: { VERSION: '1' }, timezone: 'UTC' })
   })
 
-  test(`${name} schedules: run starts a task of the schedule now, and its history says who did`, async (t) => {
+  test(`${name} schedules: run starts a task of the schedule now, and the history names the user`, async (t) => {
     const services = await open(t)
     const { schedules, tasks } = services
     const { id } = await schedules.create({ ...nightly, params: { A: '1' }, queueSeconds: 0, enabled: false })

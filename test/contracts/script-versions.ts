@@ -21,12 +21,12 @@ export const scriptVersion = (id: number, version: number, content = 'true'): Sc
   updatedAt: '2026-01-01T00:00:00.000Z',
 })
 
-/** What every implementation of ScriptVersions does; `most` is how many it keeps of a script. */
+/** Suite for every implementation of ScriptVersions; `most` is the number of versions that it keeps of a script. */
 export function scriptVersionsContract(
   test: TestFn,
   open: (t: ExecutionContext, most: number) => Promise<ScriptVersions>,
 ): void {
-  test('versions are read back as they were kept, and listed in their order', async (t) => {
+  test('versions are read back as they were saved, and listed in order', async (t) => {
     const versions = await open(t, 100)
     for (const version of [2, 10, 1]) await versions.save(scriptVersion(7, version, `echo 'ä' ${version}\n`))
     await versions.save(scriptVersion(8, 1))
@@ -38,14 +38,14 @@ export function scriptVersionsContract(
     t.deepEqual(await versions.list(7), [1, 2, 10])
   })
 
-  test('the newest versions of a script are kept, and the oldest goes for each that comes', async (t) => {
+  test('the newest versions of a script are kept: each new one replaces the oldest', async (t) => {
     const versions = await open(t, 3)
     for (let version = 1; version <= 5; version++) await versions.save(scriptVersion(7, version))
     t.deepEqual(await versions.list(7), [3, 4, 5])
     t.is(await versions.read(7, 2), null)
   })
 
-  test('of a script that is forgotten nothing is left', async (t) => {
+  test('`forget` removes all versions of a script', async (t) => {
     const versions = await open(t, 100)
     for (const id of [1, 2]) await versions.save(scriptVersion(id, 1))
     await versions.forget(1)

@@ -3,9 +3,9 @@ import type { TestFn } from 'ava'
 import { rejects } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of ScriptService does (contract §3). */
+/** Suite for every implementation of ScriptService (contract §3). */
 export function scriptsContract(test: TestFn, name: string, open: ServicesOf): void {
-  test(`A15 ${name} scripts: the params that the text declares are part of the script, of a list by its name and of its versions`, async (t) => {
+  test(`A15 ${name} scripts: declared params are shown with a script, in a list by name and in its versions`, async (t) => {
     const { scripts } = await open(t)
     const content =
       '# rsm: param VERSION required pattern="\\\\d+(\\\\.\\\\d+)*" "like 1.2", param KEEP default=3\n# rsm: param KEY secret\n'
@@ -23,7 +23,7 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     t.deepEqual((await scripts.version(id, 1)).params, params)
   })
 
-  test(`${name} scripts: a script keeps its text exactly; every change makes a new version`, async (t) => {
+  test(`${name} scripts: a script keeps its text exactly, and every change makes a new version`, async (t) => {
     const { scripts } = await open(t)
     const content = '#!/bin/bash\necho "ü\t\r$X" # 😀\n\n'
     const made = await scripts.create({ name: 's', type: 'BASH', content })
@@ -43,7 +43,7 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     t.deepEqual(await scripts.get(made.id), reset)
   })
 
-  test(`${name} scripts: every version can be read as it was; a patch that changes nothing makes none`, async (t) => {
+  test(`${name} scripts: every version can be read as it was; a patch without a change makes none`, async (t) => {
     const { scripts } = await open(t)
     const first = await scripts.create({ name: 's', type: 'BASH', content: 'echo 1' })
     t.deepEqual(await scripts.update(first.id, { content: 'echo 1', description: null }), first)
@@ -73,7 +73,7 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     await rejects(t, 'not_found', scripts.version(first.id, 1))
   })
 
-  test(`${name} scripts: changes at the same time are versions one after the other, none lost`, async (t) => {
+  test(`${name} scripts: concurrent changes become consecutive versions, and none is lost`, async (t) => {
     const { scripts } = await open(t)
     const { id } = await scripts.create({ name: 's', type: 'BASH', content: '0' })
     const texts = Array.from({ length: 12 }, (_, index) => `echo ${index}`)
@@ -88,7 +88,7 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     t.deepEqual(kept.toSorted(), ['0', ...texts].toSorted())
   })
 
-  test(`${name} scripts: a name is taken without regard to case, and free again after removal`, async (t) => {
+  test(`${name} scripts: names are unique regardless of case, and free again after removal`, async (t) => {
     const { scripts } = await open(t)
     const { id } = await scripts.create({ name: 'Deploy', type: 'BASH', content: 'x' })
     await rejects(t, 'conflict', scripts.create({ name: 'deploy', type: 'PYTHON', content: 'x' }))
@@ -98,7 +98,7 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     t.true((await scripts.create({ name: 'deploy', type: 'PYTHON', content: 'x' })).id > id)
   })
 
-  test(`${name} scripts: a list narrows by type, category, tag and search`, async (t) => {
+  test(`${name} scripts: a list can be filtered by type, category, tag and search`, async (t) => {
     const { scripts } = await open(t)
     await scripts.create({ name: 'one', type: 'BASH', content: 'x', category: 'ops', tags: ['a', 'b'] })
     await scripts.create({ name: 'two', type: 'PYTHON', content: 'x', description: 'Restarts ONE service' })

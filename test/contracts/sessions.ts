@@ -2,9 +2,9 @@ import type { TestFn } from 'ava'
 import { rejects } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of SessionService does (contract §2, §3), for a caller with a session. */
+/** Suite for every implementation of SessionService (contract §2, §3), for a caller with a session. */
 export function sessionsContract(test: TestFn, name: string, open: ServicesOf): void {
-  test(`${name} sessions: one's own is listed, and marked; one that is not there is not found`, async (t) => {
+  test(`${name} sessions: the caller's own session is listed and marked; an unknown one is not_found`, async (t) => {
     const { sessions } = await open(t)
     const { content, totalElements } = await sessions.list({})
     t.is(totalElements, content.length)

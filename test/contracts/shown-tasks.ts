@@ -40,7 +40,7 @@ function interposed(open: OpenGround, before: () => Promise<void>): OpenGround {
 /** A task as `GET /api/tasks/{taskId}` shows it, on every store. */
 export function shownTasksContract(test: TestFn, open: OpenGround): void {
   test('a task that ends between any two reads is shown with status, counts and results that agree', async (t) => {
-    /** Reads until the task ends; null: it goes on. */
+    /** Reads until the task ends; null: it continues. */
     let left: number | null = null
     let end = async () => undefined as void
     const { services, engine } = await startInsides(

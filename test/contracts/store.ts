@@ -3,7 +3,7 @@ import { RsmError } from '../../src/core/errors.ts'
 import type { Store } from '../../src/server/storage/ports/store.ts'
 import { cluster, host, script, task, token, user } from '../helpers/servers/store-records.ts'
 
-/** A store that can be closed and opened again with what it held. */
+/** A store that can be closed and reopened with its contents. */
 interface Reopenable {
   store: Store
   reopen: () => Promise<Store>
@@ -37,7 +37,7 @@ const tasks = [
   task('t4', { status: 'SUCCESS', scriptId: 1, createdBy: 'ann', hostSet: '7' }),
   task('t5', { status: 'SUCCESS' }),
 ]
-/** What each predicate and order finds, alone and together. */
+/** Records that each predicate and order finds, alone and combined. */
 const queries: QueryCase[] = [
   {
     title: 'all, newest first',
@@ -47,35 +47,35 @@ const queries: QueryCase[] = [
     ids: ['t5', 't4', 't3', 't2', 't1'],
   },
   {
-    title: 'what has a value in an index',
+    title: 'records with a value in an index',
     noun: 'tasks',
     records: tasks,
     query: { where: { equals: { status: 'SUCCESS' } } },
     ids: ['t1', 't4', 't5'],
   },
   {
-    title: 'what has two such values, newest first',
+    title: 'records with two indexed values, newest first',
     noun: 'tasks',
     records: tasks,
     query: { where: { equals: { status: 'SUCCESS', scriptId: 1 } }, order: 'desc' },
     ids: ['t4', 't1'],
   },
   {
-    title: 'nothing for a value that none has',
+    title: 'nothing for a value without records',
     noun: 'tasks',
     records: tasks,
     query: { where: { equals: { scriptId: 9 } } },
     ids: [],
   },
   {
-    title: 'what is empty',
+    title: 'records with empty fields',
     noun: 'tasks',
     records: tasks,
     query: { where: { equals: { scriptId: null, clusterId: null } } },
     ids: ['t5'],
   },
   {
-    title: 'all where nothing is asked for',
+    title: 'all records if no predicate has a value',
     noun: 'tasks',
     records: tasks,
     query: {
@@ -102,14 +102,14 @@ const queries: QueryCase[] = [
     ids: ['t1', 't4'],
   },
   {
-    title: 'tasks that do not say where they ran',
+    title: 'tasks without recorded hosts',
     noun: 'tasks',
     records: tasks,
     query: { where: { equals: { hostSet: '' } } },
     ids: ['t5'],
   },
   {
-    title: 'what was before a time',
+    title: 'records before a time',
     noun: 'tasks',
     records: tasks,
     query: { where: { before: { completedAt: '2026-01-03T00:00:00.000Z' } } },
@@ -153,7 +153,7 @@ const queries: QueryCase[] = [
     ids: [4, 3, 1],
   },
   {
-    title: 'no host where none is named',
+    title: 'no host for an empty list of ids',
     noun: 'hosts',
     records: hosts,
     query: { where: { ids: [] } },
@@ -167,21 +167,21 @@ const queries: QueryCase[] = [
     ids: [1],
   },
   {
-    title: 'text in the other of the fields',
+    title: 'text in another of the fields',
     noun: 'hosts',
     records: hosts,
     query: { where: { contains: { fields: ['hostname', 'ip'], text: '0.7' } } },
     ids: [1],
   },
   {
-    title: 'a name by its index, which is in lower case',
+    title: 'a name by its lower-case index',
     noun: 'hosts',
     records: hosts,
     query: { where: { equals: { hostname: 'web10' } } },
     ids: [1],
   },
   {
-    title: 'clusters with text',
+    title: 'clusters by text',
     noun: 'clusters',
     records: clusters,
     query: { where: { contains: { fields: ['name', 'description'], text: 'web' } } },
@@ -196,12 +196,12 @@ const queries: QueryCase[] = [
   },
 ]
 
-/** What every implementation of Store has to do. */
+/** Suite for every implementation of Store. */
 export function storeContract(
   test: TestFn,
   make: (teardown: (end: () => Promise<void>) => void) => Promise<Reopenable>,
 ) {
-  test('a write is read back, by id and by index, also after a restart', async (t) => {
+  test('a write can be read back by id and by index, also after a restart', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     const id = await store.transact(async (tx) => {
       const given = await tx.nextId('hosts')
@@ -216,7 +216,7 @@ export function storeContract(
     }
   })
 
-  test('who watches a noun hears of each record that is put or removed before its writer does, and of nothing else', async (t) => {
+  test('a watcher of a noun is called for each record put or removed, and no other, before the write resolves', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const heard: string[] = []
     store.watch('hosts', (id) => heard.push(`host ${id}`))
@@ -239,7 +239,7 @@ export function storeContract(
     t.deepEqual(heard, ['host 1', 'host 1 too'])
   })
 
-  test('who refreshes has heard of all that was written before', async (t) => {
+  test('after a refresh, a watcher has been called for all earlier writes', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const heard: unknown[] = []
     store.watch('hosts', (id) => heard.push(id))
@@ -264,7 +264,7 @@ export function storeContract(
     t.deepEqual(await store.find('hosts', 'hostname', 'web2'), [])
   })
 
-  test('a name that is freed by a later transaction was taken all the same for those before it', async (t) => {
+  test('a name that a later transaction frees still conflicts in the transactions before it', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => tx.put('users', user(1, 'ann')))
     const results = await Promise.allSettled([
@@ -279,7 +279,7 @@ export function storeContract(
     t.deepEqual(idsOf(await store.query('users')), [3])
   })
 
-  test('two writes at once of one unique name: one wins, the other is a conflict', async (t) => {
+  test('the first of two concurrent writes of a unique name succeeds, and the other is a conflict', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const results = await Promise.allSettled(
       [1, 2].map((id) => store.transact((tx) => tx.put('users', user(id, 'ann')))),
@@ -290,7 +290,7 @@ export function storeContract(
     )
   })
 
-  test('a name that is given up can be taken, and two records can swap names', async (t) => {
+  test('a freed name can be taken, and two records can swap names', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       tx.put('hosts', host(1, 'a'))
@@ -308,7 +308,7 @@ export function storeContract(
     t.like((await store.find('hosts', 'hostname', 'a'))[0], { id: 3 })
   })
 
-  test('a transaction sees its own changes; others see them only once it is done', async (t) => {
+  test('a transaction sees its own changes; others see them only after it ends', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => tx.put('tokens', token(1, 7)))
     const done = store.transact(async (tx) => {
@@ -322,7 +322,7 @@ export function storeContract(
     t.deepEqual(await store.find('tokens', 'userId', 7), [token(2, 7)])
   })
 
-  test('a transaction sees what earlier ones wrote, durable yet or not', async (t) => {
+  test('a transaction sees the writes of earlier ones, durable or not', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const counts = await Promise.all(
       [1, 2, 3].map((id) =>
@@ -335,7 +335,7 @@ export function storeContract(
     t.deepEqual(counts, [1, 2, 3])
   })
 
-  test('transactions are serial: none is lost between a read and a write', async (t) => {
+  test('transactions are serial: no update is lost between a read and a write', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => tx.put('hosts', host(1, 'web1', { sshPort: 0 })))
     const raise = () =>
@@ -359,7 +359,7 @@ export function storeContract(
     t.is((await store.query('hosts')).items.length, 1)
   })
 
-  test('ids ascend and are never given out twice, also after removal and restart', async (t) => {
+  test('ids ascend and are never reused, even after removal and restart', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     const next = (from: Store) =>
       from.transact(async (tx) => {
@@ -380,7 +380,7 @@ export function storeContract(
     t.is(await next(await reopen()), 21)
   })
 
-  test('an id is not given out again where its transaction failed, and the last one is known', async (t) => {
+  test('an id is not reused if its transaction failed, and the last id can be read', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     const last = (from: Store) => from.transact((tx) => tx.lastId('enrollments'))
     t.is(await last(store), 0)
@@ -419,7 +419,7 @@ export function storeContract(
     }
   })
 
-  test('many records are read at once, in the order of their ids, with a gap for each that is not there', async (t) => {
+  test('many records are read at once, in the order of the ids given, with a gap for each missing one', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (const id of [1, 2, 3]) tx.put('hosts', host(id, `web${id}`))
@@ -450,7 +450,7 @@ export function storeContract(
     })
 
   for (const { title, noun, records, query, ids } of queries)
-    test(`a transaction finds ${title} among its own changes and what lies below`, async (t) => {
+    test(`a transaction finds ${title} among its own changes and stored records`, async (t) => {
       const { store } = await make((end) => t.teardown(end))
       const ours = records.filter((_, index) => index % 2 === 0)
       await store.transact((tx) => {
@@ -468,7 +468,7 @@ export function storeContract(
       })
     })
 
-  test('a query bounded by text answers the first records of its page, one at least, and counts all', async (t) => {
+  test('a query limited by text answers the first records of its page, at least one, and counts all', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (let id = 1; id <= 5; id++) tx.put('scripts', script(id, `s${id}`, { content: 'x'.repeat(1000) }))
@@ -484,7 +484,7 @@ export function storeContract(
     t.deepEqual(await store.query('scripts', { offset: 9, limit: 3, limitText: 1 }), { items: [], total: 5 })
   })
 
-  test('bytes of text are summed by author, of tasks those that run', async (t) => {
+  test('bytes of text are summed by author, for tasks only of running ones', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const bytes = (...records: object[]) =>
       records.reduce((sum, record) => sum + Buffer.byteLength(JSON.stringify(record)), 0)
@@ -506,7 +506,7 @@ export function storeContract(
     t.deepEqual(await store.textBytes('schedules'), new Map())
   })
 
-  test('an order by name follows names that change, swap and go', async (t) => {
+  test('an order by name follows names that change, swap and are removed', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const names = async () =>
       (await store.query('hosts', { order: 'hostname' })).items.map(({ hostname }) => hostname)
@@ -527,7 +527,7 @@ export function storeContract(
     t.deepEqual(await names(), ['aa', 'web9', 'web10', 'zz'])
   })
 
-  test('what is decided over many records under a lock holds for all of them together', async (t) => {
+  test('a decision over many records under a lock holds for all of them', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (const id of [1, 2, 3]) tx.put('users', { ...user(id, `admin-${id}`), role: 'ADMIN' })
@@ -546,7 +546,7 @@ export function storeContract(
     t.is((await store.query('users', { where: { equals: { role: 'ADMIN' } } })).total, 1)
   })
 
-  test('an index follows its record: a key that changes or ends is no longer found', async (t) => {
+  test('an index follows its record: a changed or removed key is no longer found', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       tx.put('tasks', task('t1'))
@@ -560,7 +560,7 @@ export function storeContract(
     }
   })
 
-  test('records change places in a unique index within one transaction, and each is found by what it has then', async (t) => {
+  test('records swap keys of a unique index within one transaction, and each is found by its new key', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (const id of [1, 2, 3]) tx.put('hosts', host(id, `web${id}`))
@@ -577,7 +577,7 @@ export function storeContract(
     }
   })
 
-  test('thousands of records come, change and go', async (t) => {
+  test('thousands of records are added, changed and removed', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const ids = Array.from({ length: 3000 }, (_, index) => index + 1)
     await store.transact((tx) => {
@@ -595,7 +595,7 @@ export function storeContract(
     t.deepEqual(idsOf({ items: await store.find('tokens', 'userId', 7) }), [77])
   })
 
-  test('what a reader was given does not change, and a record can not be changed in place', async (t) => {
+  test('a record that was read does not change, and cannot be changed in place', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const record = host(1, 'web1', { tags: { env: 'prod' } })
     await store.transact((tx) => tx.put('hosts', record))
@@ -611,7 +611,7 @@ export function storeContract(
     })
   })
 
-  test('an answer that rests on an earlier write waits until that is durable', async (t) => {
+  test('an answer that depends on an earlier write waits until that write is durable', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const order: string[] = []
     const write = store.transact((tx) => tx.put('hosts', host(1, 'web1'))).then(() => order.push('write'))

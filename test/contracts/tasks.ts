@@ -3,7 +3,7 @@ import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of TaskService does, on hosts without an agent (contract §3, §4). */
+/** Suite for every implementation of TaskService, on hosts without an agent (contract §3, §4). */
 export function tasksContract(test: TestFn, name: string, open: ServicesOf): void {
   const script = { content: 'true' }
   async function host(services: Services, hostname = 'web1'): Promise<number> {
@@ -27,7 +27,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     await rejects(t, 'conflict', services.tasks.cancel(ended.taskId))
   })
 
-  test(`${name} tasks: script and cluster are run by id, with the version that stood then`, async (t) => {
+  test(`${name} tasks: scripts and clusters run by id, with the script version current at that time`, async (t) => {
     const services = await open(t)
     const id = await host(services)
     const stored = await services.scripts.create({ name: 's', type: 'PYTHON', content: 'pass', timeout: 9 })
@@ -53,7 +53,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual(await rejectsUnknown(t, none), ['hostIds'])
   })
 
-  test(`${name} tasks: a script without a name is told by its first line, in lists too`, async (t) => {
+  test(`${name} tasks: a script without a name is shown by its first line, in lists too`, async (t) => {
     const services = await open(t)
     const target = { hostIds: [await host(services)] }
     const cases: [script: { content: string; name?: string }, firstLine: string | null][] = [
@@ -69,7 +69,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     }
   })
 
-  test(`${name} tasks: newest first, narrowed, in pages; results narrow too`, async (t) => {
+  test(`${name} tasks: a list is newest first, with filters and pages; results have pages too`, async (t) => {
     const services = await open(t)
     const ids = [await host(services, 'a'), await host(services, 'b')]
     const made: string[] = []
@@ -90,7 +90,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.false('results' in ((await services.tasks.list({})).content[0] ?? {}))
   })
 
-  test(`${name} tasks: a retry runs the same text with the same options on what did not succeed`, async (t) => {
+  test(`${name} tasks: a retry runs the same text with the same options on hosts that did not succeed`, async (t) => {
     const services = await open(t)
     const ids = [await host(services, 'a'), await host(services, 'b')]
     const stored = await services.scripts.create({ name: 's', type: 'PYTHON', content: 'pass' })
@@ -124,7 +124,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     await rejects(t, 'not_found', services.tasks.retry('nosuch', {}))
   })
 
-  test(`${name} tasks: a retry asks for the secret params again, by name`, async (t) => {
+  test(`${name} tasks: a retry requires the secret params again, by name`, async (t) => {
     const services = await open(t)
     const id = await host(services)
     const secretParams = { KEY: 'a secret', OTHER: 'another' }
@@ -145,7 +145,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual((await services.tasks.script(retried.taskId)).secretParams, ['KEY', 'OTHER'])
   })
 
-  test(`${name} tasks: the same key answers the first task; another body is a conflict`, async (t) => {
+  test(`${name} tasks: an idempotency key answers the first task, and another body with it is a conflict`, async (t) => {
     const services = await open(t)
     const id = await host(services)
     const input = { script, target: { hostIds: [id] } }

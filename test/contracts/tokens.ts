@@ -4,9 +4,9 @@ import type { ServicesOf } from './services-of.ts'
 
 const day = 24 * 3600_000
 
-/** What every implementation of TokenService does (contract §2, §3), for a caller who is ADMIN. */
+/** Suite for every implementation of TokenService (contract §2, §3), for a caller who is ADMIN. */
 export function tokensContract(test: TestFn, name: string, open: ServicesOf): void {
-  test(`${name} tokens: the text is shown once; a list shows the rest`, async (t) => {
+  test(`${name} tokens: the secret text is shown once; a list shows the other fields`, async (t) => {
     const { tokens } = await open(t)
     const made = await tokens.create({ name: 'ci' })
     t.regex(made.token, /^rsm_pat_[A-Za-z0-9_-]{43}$/)
@@ -18,7 +18,7 @@ export function tokensContract(test: TestFn, name: string, open: ServicesOf): vo
     t.false(JSON.stringify(content).includes(token))
   })
 
-  test(`${name} tokens: they live 90 days unless told otherwise`, async (t) => {
+  test(`${name} tokens: a token lives 90 days by default`, async (t) => {
     const { tokens } = await open(t)
     const days = async (input: object) => {
       const { createdAt, expiresAt } = await tokens.create({ name: 'x', ...input })
@@ -28,7 +28,7 @@ export function tokensContract(test: TestFn, name: string, open: ServicesOf): vo
     t.is(await days({ expiresInDays: 0.5 }), 0.5)
   })
 
-  test(`${name} tokens: a role may be chosen; a token that is gone is not found`, async (t) => {
+  test(`${name} tokens: a role may be chosen; a removed token is not_found`, async (t) => {
     const { tokens } = await open(t)
     const { id, role } = await tokens.create({ name: 'reader', role: 'VIEWER' })
     t.is(role, 'VIEWER')

@@ -2,7 +2,7 @@ import type { TestFn } from 'ava'
 import { rejects } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
 
-/** What every implementation of UserService does (contract §2, §3). The store begins with one ADMIN, `admin`. */
+/** Suite for every implementation of UserService (contract §2, §3). The store begins with one ADMIN, `admin`. */
 export function usersContract(test: TestFn, name: string, open: ServicesOf): void {
   const password = 'long enough'
 
@@ -27,7 +27,7 @@ export function usersContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual((await users.list({ search: 'A@B' })).content, [user])
   })
 
-  test(`${name} users: a patch changes what it names; null removes the address`, async (t) => {
+  test(`${name} users: a patch changes the fields that it names; null removes the address`, async (t) => {
     const { users } = await open(t)
     const { id } = await users.create({ username: 'ann', password, role: 'OPERATOR', email: 'a@b' })
     t.like(await users.update(id, { email: null, role: 'VIEWER' }), {
@@ -42,7 +42,7 @@ export function usersContract(test: TestFn, name: string, open: ServicesOf): voi
       await rejects(t, 'not_found', work)
   })
 
-  test(`${name} users: the last enabled ADMIN can be neither deleted, disabled nor demoted`, async (t) => {
+  test(`${name} users: the last enabled ADMIN cannot be deleted, disabled or demoted`, async (t) => {
     const { users } = await open(t)
     const [admin] = (await users.list({})).content
     const id = admin?.id ?? 0

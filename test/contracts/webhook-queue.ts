@@ -40,7 +40,7 @@ const delivery = (number: number, at = start): DeliveryRecord => ({
 const good: Outcome = { status: 204, error: null }
 const bad: Outcome = { status: 503, error: 'the receiver answered 503' }
 
-/** Sees a queue through the time that a test sets. */
+/** Runs a queue through time that the test sets. */
 function queueOn(store: Store, from: () => string | null = () => null) {
   let now = start
   let up = 0
@@ -80,7 +80,7 @@ function queueOn(store: Store, from: () => string | null = () => null) {
     told,
     counts,
     look: () => workOff(parts, 1, () => current),
-    /** `now`: time has passed until then; `clock`: somebody has set the clock. */
+    /** `now`: time passes until then; `clock`: only the clock is set. */
     set(next: {
       now?: number
       clock?: number
@@ -100,13 +100,13 @@ function queueOn(store: Store, from: () => string | null = () => null) {
   }
 }
 
-/** What is done with the deliveries of a webhook on every store (contract §16). */
+/** Deliveries of a webhook, on every store (contract §16). */
 export function webhookQueueContract(
   test: TestFn,
   name: string,
   open: (t: { teardown: (end: () => Promise<void>) => void }) => Promise<Store>,
 ): void {
-  test(`${name} deliveries go out in the order of their events, each once`, async (t) => {
+  test(`${name} deliveries are sent in the order of their events, each once`, async (t) => {
     const queue = queueOn(await open(t))
     await queue.put([delivery(3), delivery(1), delivery(2)])
     t.deepEqual(await queue.look(), { waiting: 0, wakeAt: null })
@@ -116,7 +116,7 @@ export function webhookQueueContract(
     for (const each of await queue.all()) t.like(each, { status: 'DELIVERED', tries: 1, lastStatus: 204 })
   })
 
-  test(`${name} while a restore is open, deliveries that came with the backup wait, and later ones are sent`, async (t) => {
+  test(`${name} while a restore is open, restored deliveries are held and later ones are sent`, async (t) => {
     const restoredAt = start + 25 * 3_600_000
     let from: string | null = iso(restoredAt)
     const queue = queueOn(await open(t), () => from)
@@ -125,7 +125,7 @@ export function webhookQueueContract(
     queue.set({ now: restoredAt + 2000 })
     t.deepEqual(await queue.look(), { waiting: 251, wakeAt: null })
     t.deepEqual(queue.sent, ['000500', '000501'])
-    t.deepEqual(queue.told, [], 'what is held is not given up either')
+    t.deepEqual(queue.told, [], 'held deliveries are not given up either')
     from = null
     t.deepEqual(await queue.look(), { waiting: 0, wakeAt: null })
     t.is(queue.sent.length, 252)
@@ -150,11 +150,11 @@ export function webhookQueueContract(
     t.is(pauses.length, 4 + 23)
     t.deepEqual(queue.told, [['000001', 1]])
     t.like((await queue.all())[0], { status: 'GAVE_UP', tries: 28, nextAt: null, lastStatus: 503 })
-    // What waited behind it has had its first try, which came at once.
+    // The next delivery in the queue had its first try at once.
     t.is(queue.sent.at(-1), '000002')
   })
 
-  test(`${name} deliveries whose time is over are given up without another try, and told of once`, async (t) => {
+  test(`${name} expired deliveries are given up without another try, and reported once`, async (t) => {
     const queue = queueOn(await open(t))
     const day = 24 * 3600_000
     await queue.put([delivery(1), delivery(2), delivery(3, start + day)])
@@ -165,7 +165,7 @@ export function webhookQueueContract(
     t.deepEqual(queue.counts, { delivered: 1, failed: 0, gave_up: 2 })
   })
 
-  test(`${name} a clock that is days ahead gives nothing up, and what failed meanwhile is tried once it is right`, async (t) => {
+  test(`${name} a clock that is days ahead gives nothing up, and failed deliveries are retried once it is right`, async (t) => {
     const queue = queueOn(await open(t))
     const ahead = start + 48 * 3600_000
     await queue.put([delivery(1), delivery(2, ahead)])
@@ -179,7 +179,7 @@ export function webhookQueueContract(
     t.deepEqual(queue.sent, ['000001', '000001', '000001', '000002'])
   })
 
-  test(`${name} past 10,000 deliveries that wait the oldest are given up, and the last 100 ended ones are kept`, async (t) => {
+  test(`${name} past 10,000 waiting deliveries the oldest are given up, and the last 100 ended ones are kept`, async (t) => {
     const queue = queueOn(await open(t))
     for (let from = 0; from < 10_250; from += 2_050)
       await queue.put(Array.from({ length: 2_050 }, (_, at) => delivery(from + at)))
@@ -197,7 +197,7 @@ export function webhookQueueContract(
     t.deepEqual([given[0], given.at(-1), given.length], ['000150', '000249', 100])
   })
 
-  test(`${name} a webhook that is disabled keeps what waits, and sends it when it is enabled again`, async (t) => {
+  test(`${name} a disabled webhook keeps its waiting deliveries, and sends them when it is enabled again`, async (t) => {
     const queue = queueOn(await open(t))
     await queue.put([delivery(1), delivery(2)])
     queue.set({ webhook: { ...webhook, enabled: false } })
@@ -208,7 +208,7 @@ export function webhookQueueContract(
     t.deepEqual(queue.sent, ['000001', '000002'])
   })
 
-  test(`${name} a try that a stop has ended counts as none`, async (t) => {
+  test(`${name} a try that a stop interrupts does not count`, async (t) => {
     const queue = queueOn(await open(t))
     await queue.put([delivery(1)])
     queue.set({ answer: null })
@@ -216,7 +216,7 @@ export function webhookQueueContract(
     t.like((await queue.all())[0], { status: 'WAITING', tries: 0, nextAt: null })
   })
 
-  test(`${name} a delivery that goes with its webhook while it is sent does not come back`, async (t) => {
+  test(`${name} a delivery that is removed with its webhook while it is sent does not come back`, async (t) => {
     const store = await open(t)
     const queue = queueOn(store)
     await queue.put([delivery(1)])

@@ -31,7 +31,7 @@ function stepsOf(start: Start) {
     return { server, receiver, webhook }
   }
 
-  /** A task on a host that ends with this exit code. */
+  /** Runs a task on hosts that ends with this exit code. */
   async function run(server: TestServer, hostIds: readonly number[], exitCode = 0): Promise<string> {
     const script = { content: `exit ${exitCode}` }
     return (await server.data('POST', '/api/tasks', { script, target: { hostIds }, async: false })).taskId
@@ -59,7 +59,7 @@ function stepsOf(start: Start) {
 export function webhooksOfTasksContract(test: TestFn, name: string, start: Start): void {
   const { open, run, serving } = stepsOf(start)
 
-  test(`${name} the end of a task is told, signed, with its status and nothing that it ran`, async (t) => {
+  test(`${name} the end of a task is sent, signed, with its status and without its script`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const hostId = await serving(t, server, 'web1')
     await webhook({ events: ['task.ended'] })
@@ -79,7 +79,7 @@ export function webhooksOfTasksContract(test: TestFn, name: string, start: Start
     t.is(new Set(idsOf(got)).size, 3)
     const failure = sent(got).find(({ type }) => type === 'task.failed')
     t.like(failure?.data, { createdBy: 'admin', hostCount: 1, counts: { FAILED: 1 } })
-    await until('it is written down', async () => {
+    await until('the delivery is recorded', async () => {
       const { content } = await server.data('GET', `/api/webhooks/${failed.id}/deliveries?status=DELIVERED`)
       return content.length === 1 && content[0].lastStatus === 204 && content[0].tries === 1
     })
@@ -88,7 +88,7 @@ export function webhooksOfTasksContract(test: TestFn, name: string, start: Start
     t.is(of('rsm_webhook_deliveries_waiting'), 0)
   })
 
-  test(`${name} the failure of a schedule names the schedule, the hosts that failed and a page to look at`, async (t) => {
+  test(`${name} the failure of a schedule names the schedule, the failed hosts and a page about the task`, async (t) => {
     const { server, receiver, webhook } = await open(t, { publicUrl: 'https://rsm.example.org/ops/' })
     for (const hostname of ['web1', 'web2', 'db1'])
       await serving(t, server, hostname, hostname === 'db1' ? 0 : 4)
@@ -140,7 +140,7 @@ export function webhooksOfTasksContract(test: TestFn, name: string, start: Start
     await hook('admin', { createdBy: 'admin' })
     await hook('ann', { createdBy: 'ann' })
     await hook('both', { createdBy: 'admin', script: 'deploy', schedule: '*' })
-    // A schedule keeps its filters when it is renamed, and when it is made again under the name.
+    // A filter follows a schedule that is renamed, or created again under its name.
     await server.data('PATCH', `/api/schedules/${nightly.id}`, { name: 'nocturnal' })
     await server.data('POST', `/api/schedules/${nightly.id}/run`)
     await server.data('DELETE', `/api/schedules/${nightly.id}`)
@@ -155,11 +155,11 @@ export function webhooksOfTasksContract(test: TestFn, name: string, start: Start
   })
 }
 
-/** How and when a server sends, on every store (contract §16). */
+/** The way in which a server sends, on every store (contract §16). */
 export function webhooksSentContract(test: TestFn, name: string, start: Start): void {
   const { open, run, serving } = stepsOf(start)
 
-  test(`${name} what waits is sent after a restart, in its order, and what was tried keeps its id`, async (t) => {
+  test(`${name} waiting deliveries are sent after a restart, in order, and a retry keeps its id`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const first = await serving(t, server, 'web1')
     receiver.answers(500)
@@ -169,7 +169,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     const [tried] = await receiver.first(1)
     await server.restart()
     receiver.answers(204)
-    await until('all are there', () => new Set(idsOf(receiver.got)).size === 3)
+    await until('all deliveries arrive', () => new Set(idsOf(receiver.got)).size === 3)
     const ids = idsOf(receiver.got)
     t.is(ids.at(-3), idsOf(tried ? [tried] : [])[0])
     t.deepEqual(
@@ -177,14 +177,14 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
       tasks,
     )
     t.is(receiver.got.at(-3)?.text, tried?.text)
-    // A server that is slow to know of the last answer would send it once more.
+    // A server that is slow to record the last answer would send it once more.
     t.deepEqual(
       ids.slice(0, -3),
       Array.from({ length: ids.length - 3 }, () => ids.at(-3)),
     )
   })
 
-  test(`${name} a selector narrows what is told of hosts; a webhook that is disabled or removed hears nothing`, async (t) => {
+  test(`${name} a selector narrows events by host; a disabled or removed webhook receives nothing`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const web = await serving(t, server, 'web1')
     const db = await serving(t, server, 'db1')
@@ -201,7 +201,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     t.deepEqual(paths.toSorted(), ['all', 'all', 'db'])
   })
 
-  test(`${name} what waits for a webhook that is disabled is sent as soon as it is enabled`, async (t) => {
+  test(`${name} waiting deliveries of a disabled webhook are sent as soon as it is enabled`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const hostId = await serving(t, server, 'web1')
     const { id } = await webhook({ events: ['task.failed'] })
@@ -210,7 +210,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     await receiver.first(1)
     await server.data('PATCH', `/api/webhooks/${id}`, { enabled: false })
     const waiting = async () => (await server.data('GET', `/api/webhooks/${id}/deliveries`)).content[0]
-    // By then it was looked at when it was due, and left.
+    // By then the due delivery was examined and left.
     await until('its next try is past', async () => Date.parse((await waiting()).nextAt) + 1_500 < Date.now())
     receiver.answers(204)
     t.is(receiver.got.length, 1)
@@ -223,7 +223,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     await server.data('POST', '/api/hosts', { hostname: 'web9', ip: '10.0.0.9' })
     const agents: { agentId: string; token: string }[] = []
     for (const hostname of ['web1', 'web2', 'web3', 'db1']) agents.push(await server.enroll(hostname))
-    // At once: hosts that fall silent one after the other may be told of one after the other.
+    // In parallel: hosts that fall silent one after the other may be reported one after the other.
     const beat = (): Promise<unknown> =>
       Promise.all(
         agents.map(({ agentId, token }) =>
@@ -240,12 +240,12 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     await receiver.first(1)
     t.deepEqual(sent(receiver.got)[0]?.data, { nodes: 'web[1-3]', count: 3 })
     t.is(sent(receiver.got)[0]?.type, 'host.offline')
-    // What is offline now is no news to one that is made now.
+    // Hosts that are offline already are not an event for a new webhook.
     const offline = async (): Promise<number> =>
       (await server.data('GET', '/api/hosts?status=OFFLINE')).totalElements
     await until('all are offline', async () => (await offline()) === 5)
     await webhook({ events: ['host.offline', 'host.online'], url: `${receiver.url}/late` })
-    await until('they are told as back', async () => {
+    await until('their return is sent', async () => {
       await beat()
       return receiver.got.length >= 3
     })
@@ -256,7 +256,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     t.deepEqual(told.toSorted(), wanted.toSorted())
   })
 
-  test(`${name} a revoked agent is told of`, async (t) => {
+  test(`${name} the revocation of an agent is sent`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const { hostId, agentId } = await server.enroll('web1')
     await webhook({ events: ['agent.revoked'], format: 'SLACK' })
@@ -271,7 +271,7 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     t.is(slack?.body.text, 'rsm: the agent of host web1 was revoked')
   })
 
-  test(`${name} a test is sent at once, past what waits; what waits goes with its webhook`, async (t) => {
+  test(`${name} a test is sent at once, before waiting deliveries; those are removed with their webhook`, async (t) => {
     const { server, receiver, webhook } = await open(t)
     const hostId = await serving(t, server, 'web1')
     const { id } = await webhook({ events: ['task.failed'] })

@@ -5,9 +5,9 @@ import type { ServicesOf } from './services-of.ts'
 const url = 'https://alerts.example.org/rsm'
 const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
 
-/** What every implementation of WebhookService does (contract §16). */
+/** Suite for every implementation of WebhookService (contract §16). */
 export function webhooksContract(test: TestFn, name: string, open: ServicesOf): void {
-  test(`${name} webhooks: one is read as it was made, but for its secret, which is shown once`, async (t) => {
+  test(`${name} webhooks: a webhook is read as it was created, without its secret, which is shown once`, async (t) => {
     const { webhooks } = await open(t)
     const made = await webhooks.create({ name: 'On Call', url, events: ['task.failed', 'host.offline'] })
     t.like(made, { url, selector: null, format: 'JSON', enabled: true, owner: 'admin' })
@@ -21,7 +21,7 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     t.is((await webhooks.deliveries(made.id, {})).totalElements, 0)
   })
 
-  test(`${name} webhooks: a patch changes what it names; a secret of null makes another one`, async (t) => {
+  test(`${name} webhooks: a patch changes the fields that it names; a secret of null makes a new one`, async (t) => {
     const { webhooks, hosts } = await open(t)
     await hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
     const made = await webhooks.create({ name: 'a', url, events: ['task.failed'], selector: 'web1' })
@@ -40,7 +40,7 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     t.is((await webhooks.update(made.id, { secret })).secret, null)
   })
 
-  test(`${name} webhooks: names are one of a kind, and ids are not used again`, async (t) => {
+  test(`${name} webhooks: names are unique, and ids are never reused`, async (t) => {
     const { webhooks } = await open(t)
     const first = await webhooks.create({ name: 'a', url, events: ['task.failed'] })
     await rejects(t, 'conflict', webhooks.create({ name: 'A', url, events: ['task.failed'] }))
@@ -53,7 +53,7 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     t.true(second.id > first.id)
   })
 
-  test(`${name} webhooks: what can not be sent to, signed with or resolved is refused, all faults at once`, async (t) => {
+  test(`${name} webhooks: a forbidden URL, a bad secret and an invalid selector are refused, all at once`, async (t) => {
     const { webhooks } = await open(t)
     const good = { name: 'a', url, events: ['task.failed' as const] }
     const bad = { ...good, url: 'https://127.0.0.1/', secret: 'whsec_short', selector: 'web[' }
@@ -73,7 +73,7 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     t.is((await webhooks.get(made.id)).url, url)
   })
 
-  test(`${name} webhooks: filters are names, shown as they are called now, or were when they were deleted`, async (t) => {
+  test(`${name} webhooks: filters show the current names of schedules, scripts and users, or their last names`, async (t) => {
     const { webhooks, scripts, schedules, users, hosts } = await open(t)
     await hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
     const target = { selector: 'web1' }
@@ -109,14 +109,14 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     })
   })
 
-  test(`${name} webhooks: there are a hundred at most`, async (t) => {
+  test(`${name} webhooks: the limit is one hundred`, async (t) => {
     const { webhooks } = await open(t)
     for (let count = 0; count < 100; count++)
       await webhooks.create({ name: `w${count}`, url, events: ['task.failed'] })
     await rejects(t, 'conflict', webhooks.create({ name: 'one more', url, events: ['task.failed'] }))
   })
 
-  test(`${name} webhooks: a test tells why nothing is sent to an address that is refused`, async (t) => {
+  test(`${name} webhooks: a test explains why nothing is sent to a refused address`, async (t) => {
     const { webhooks } = await open(t)
     const { id } = await webhooks.create({ name: 'a', url: 'https://localhost/', events: ['task.failed'] })
     const outcome = await webhooks.test(id)
