@@ -442,7 +442,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
   })
 }
 
-/** Silence in contrast to a link elsewhere; it takes some sweeps for silent executions. */
+/** Suite of its own: its test takes several sweeps for silent executions. */
 export function silentEnginesContract(test: TestFn, make: MakeServers): void {
   test('an execution is LOST by silence only once no living server has the link of its host', async (t) => {
     const { start, link, post, ended, sent, shown, outlive, pass } = await site(t, make)

@@ -9,14 +9,14 @@ import { agentOptions } from './agent.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
 
-/** A real agent in a process of its own, past its start. */
+/** Starts a real agent in a process of its own, and waits until it is up. */
 export async function agentProcess(
   t: ExecutionContext,
   server: { url: string },
   dataDir: string,
-  /** `under`: a program, with words, that starts it; `haste`: by so much its pauses are shorter. */
+  /** `under`: a program, with arguments, that starts it; `haste`: factor by which its pauses are shorter. */
   options: Partial<AgentOptions> & { bootId?: string; haste?: number; under?: readonly string[] } = {},
-  /** Where it ends itself; it may do so before it is past its start. */
+  /** Fault point at which it ends itself, maybe before it is up. */
   fault?: Fault | null,
 ): Promise<ChildProcess> {
   const { log: _, under = [], ...plain } = { ...agentOptions(server, dataDir), ...options }

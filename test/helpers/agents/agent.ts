@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { type AgentOptions, type RunningAgent, startAgent } from '../../../src/agent/main.ts'
 import { FakeServer } from '../servers/fake-server.ts'
 
-/** What is taken down with a test, or with a file of tests. */
+/** The scope of a test, or of a file of tests, at whose end helpers clean up. */
 export type Ending = Pick<ExecutionContext, 'teardown'>
 
 export async function temporaryDirectory(t: Ending): Promise<string> {

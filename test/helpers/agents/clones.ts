@@ -9,19 +9,19 @@ import { startTestServer } from '../servers/server.ts'
 import { until } from '../until.ts'
 import { agentOptions, temporaryDirectory } from './agent.ts'
 
-/** By so much the agents' pauses are shorter, and the server's minute of replacements is. */
+/** Factor by which the agents' pauses and the server's minute for replacements are shorter. */
 const haste = 6
 const serverHaste = 500
 
-/** What became of scripts on two agents on one identity, `cp -a` of one directory, who take the link from each other. */
+/** Results of scripts on two agents with one identity, `cp -a` of one directory, that take the link from each other. */
 export interface CloneRun {
-  /** How often each task began. */
+  /** Number of starts by task. */
   starts: Map<string, number>
   statuses: Map<string, number>
   links: number
 }
 
-/** Runs silent scripts of 0.6 s, one begun every 0.4 s, while the links alternate. */
+/** Runs silent scripts of 0.6 s, one started every 0.4 s, while the links alternate. */
 export async function runOnClones(t: ExecutionContext, count: number): Promise<CloneRun> {
   const base = performance.now()
   const server = await startTestServer(t, {

@@ -11,13 +11,13 @@ interface CopyFleet {
   readonly rsm: CommandLine
   readonly theirs: string
   readonly ours: string
-  /** Makes a file of ours, with its directories; answers its path. */
+  /** Makes a file on the user's side, with its directories; answers its path. */
   readonly file: (name: string, content: string | Buffer, mode?: number) => string
-  /** Of a file of theirs. */
+  /** Path of a file on the hosts' side. */
   readonly there: (name: string) => string
 }
 
-/** A real server with real agents, all of this machine, a directory that stands for theirs, and one of ours. */
+/** A real server with real agents on this machine, a directory that stands for the hosts, and one for the user. */
 export async function copyFleet(t: ExecutionContext, ...hostnames: string[]): Promise<CopyFleet> {
   const server = await startTestServer(t)
   for (const hostname of hostnames) await realAgent(t, server, { hostname })

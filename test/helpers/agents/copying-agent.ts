@@ -7,7 +7,7 @@ import type { FakeServer } from '../servers/fake-server.ts'
 import { FileRoutes } from '../servers/file-routes.ts'
 import { linkedAgent, temporaryDirectory } from './agent.ts'
 
-/** How an order ended, and what it said. */
+/** How an order ended, and its output. */
 interface End {
   readonly taskId: string
   readonly status: ScriptComplete['status'] | undefined
@@ -22,15 +22,15 @@ interface Copying {
   readonly agent: RunningAgent
   readonly dataDir: string
   readonly fileRoutes: FileRoutes
-  /** To copy into; any user may enter it. */
+  /** Target directory; any user may enter it. */
   readonly directory: string
-  /** Of a file in it that is not there yet. */
+  /** Path of a file in it that does not exist yet. */
   readonly path: string
   readonly copy: (order: Omit<CopyOrder, 'kind'> & Partial<CopyOrder>, runAs?: string) => Promise<End>
   readonly fetch: (order: Partial<FetchOrder> & { path: string }, runAs?: string) => Promise<End>
 }
 
-/** An agent in this process whose server hands out files and takes them, and a directory for them. */
+/** An agent in this process whose server provides and accepts files, and a directory for them. */
 export async function copyingAgent(
   t: ExecutionContext,
   options: Partial<AgentOptions> = {},
@@ -69,6 +69,6 @@ export const done = { status: 'SUCCESS', exitCode: 0, error: null } as const
 
 export const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
 
-/** Nothing is in the directory but these. */
+/** Checks that the directory holds these names only. */
 export const holds = (t: ExecutionContext, directory: string, ...names: string[]): boolean =>
   t.deepEqual(readdirSync(directory).sort(), names.sort())

@@ -9,11 +9,11 @@ import { kill } from './agent-process.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
 
-/** A real agent in a process of its own that is up, and all that it has logged. */
+/** A real agent in a process of its own that is up, with its log. */
 export interface LoggedAgent {
   readonly child: ChildProcess
   readonly log: { level: number; msg: string; [field: string]: unknown }[]
-  /** How often it has logged this message. */
+  /** Counts log lines with this message. */
   count(message: string): number
 }
 

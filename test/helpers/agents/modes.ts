@@ -5,7 +5,7 @@ import type { AgentOptions } from '../../../src/agent/main.ts'
 const isRoot = process.getuid?.() === 0
 /** Only root may become another user. */
 export const asRoot: typeof test | typeof test.skip = isRoot ? test : test.skip
-/** Bubblewrap has to be installed. */
+/** Requires root and bubblewrap. */
 export const boxed: typeof test | typeof test.skip =
   isRoot && spawnSync('bwrap', ['--version']).status === 0 ? test : test.skip
 

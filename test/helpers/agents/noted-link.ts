@@ -3,16 +3,16 @@ import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
 
 let epochs = 0
 
-/** A link whose frames are only noted; one that is not `up` lets no frame leave. */
+/** A link that only records its frames; one that is not `up` sends no frame. */
 export function noted(hostId: number) {
   const executions: ExecuteScript[] = []
   const released: string[] = []
-  /** The sequences of acknowledgements, as they came. */
+  /** Sequences of acknowledgements, in order of arrival. */
   const acknowledged: number[] = []
   /** Tasks whose cancel was sent. */
   const cancelled: string[] = []
   const closed: number[] = []
-  /** Codes of ERROR, and what frames were about that count as about nothing of the host's. */
+  /** Codes of ERROR frames, and the subjects of frames that count as unknown to the host. */
   const errors: number[] = []
   const strays: string[] = []
   const state = { up: true }
@@ -54,7 +54,7 @@ export function noted(hostId: number) {
   return { link, executions, released, acknowledged, cancelled, closed, errors, strays, state }
 }
 
-/** An end as an agent of ours tells it. */
+/** The end of a script as an rsm agent reports it. */
 export const end = (taskId: string, exitCode: number, lastSequence = -1) => ({
   taskId,
   exitCode,

@@ -6,10 +6,13 @@ import { openProgram } from '../programs/open-program.ts'
 import { said, shownErrors } from '../programs/said.ts'
 import { agentOptions, temporaryDirectory } from './agent.ts'
 
-/** What an agent loads from node_modules. */
+/** Packages that an agent loads from node_modules. */
 const packages = ['systeminformation', 'tweetnacl', 'typebox', 'ws']
 
-/** A real agent of the user nobody, past its start: it may make no cgroup, and become nobody else. Only for root. */
+/**
+ * Starts a real agent as an unprivileged user, who can neither make cgroups nor change users, and waits until it is up. Only
+ * for root.
+ */
 export async function plainAgent(
   t: ExecutionContext,
   server: { url: string },

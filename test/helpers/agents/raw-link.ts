@@ -18,11 +18,11 @@ export function wireFrame(first: number, payload: Buffer, isMasked = true): Buff
           ])
   if (!isMasked) return Buffer.concat([head, payload])
   head[1] = (head[1] ?? 0) | 0x80
-  // A mask of zeros leaves the payload as it is.
+  // A mask of zeros leaves the payload unchanged.
   return Buffer.concat([head, Buffer.alloc(4), payload])
 }
 
-/** A link of an agent, opened by hand, on which the test writes every byte. */
+/** A hand-made agent link on which the test writes every byte. */
 export async function rawLink(
   server: Pick<TestServer, 'url'>,
   { agentId, token }: Identity,
@@ -50,7 +50,7 @@ export async function rawLink(
     received = Buffer.concat([received, data]).subarray(-65_536)
   })
   const closeCode = once(socket, 'close').then(() => {
-    // Frames before the close frame are small here: the last 0x88 begins it.
+    // Frames before the close frame are small here, so the last 0x88 begins the close frame.
     const at = received.lastIndexOf(0x88)
     return at < 0 || received.length < at + 4 ? null : received.readUInt16BE(at + 2)
   })

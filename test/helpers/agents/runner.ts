@@ -26,7 +26,7 @@ export function request(taskId: string, script = 'true'): ScriptOrder {
   }
 }
 
-/** A runner of one script at a time, without a link; `ended` settles when the execution has. The machine may refuse to say which boot it is. */
+/** A runner of one script at a time, without a link; `ended` settles when the execution ends. Reading the boot id may fail. */
 export function runnerOn(
   t: ExecutionContext,
   directory: string,

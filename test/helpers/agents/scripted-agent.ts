@@ -24,7 +24,7 @@ interface LinkOptions {
   /** Null for a base-protocol agent: no subprotocol, no HELLO. */
   storeId?: string | null
   maxExecutions?: number
-  /** Of the process that it stands for, with the end of its journal; left out as by 0.1.0. */
+  /** Instance id of the process, sent with the end of its journal; omitted as by 0.1.0. */
   instanceId?: string
   journal?: AgentHello['journal']
   mark?: AgentHello['mark']
@@ -32,18 +32,18 @@ interface LinkOptions {
   tasks?: AgentHello['tasks']
   terminals?: AgentHello['terminals']
   agentVersion?: string
-  /** What its HELLO says beside what every agent of ours does. */
+  /** Capabilities in its HELLO beside those of every rsm agent. */
   capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
   hello?: boolean
-  /** False to answer no ping but by `pong`. */
+  /** False to answer pings only when the test calls `pong`. */
   pongs?: boolean
 }
 
-/** One link of an agent whose every frame the test decides; what the server sends is kept until it is asked for. */
+/** One link of an agent whose frames the test decides; messages of the server are kept until the test asks for them. */
 export class ScriptedAgent extends Listener<FromServer> {
   readonly socket: WebSocket
-  /** Resolves when the link is gone. */
+  /** Resolves when the link is closed. */
   readonly closed: Promise<{ code: number; reason: string }>
   #ids = 0
   readonly #pinged: Promise<Buffer>
@@ -64,7 +64,10 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Opens the link, for an agent of ours says HELLO, and answers the first ping. Rejects when the server refuses the upgrade. */
+  /**
+   * Opens the link, sends HELLO unless it is a base-protocol agent, and answers the first ping. Rejects if the upgrade is
+   * refused.
+   */
   static async link(
     server: Pick<TestServer, 'url'>,
     { agentId, token }: Identity,
@@ -78,7 +81,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
     await Promise.race([once(agent.socket, 'open'), refused])
     if (storeId !== null && hello) agent.hello(storeId, options)
-    // The answer has left by then: whoever asks the server next finds the link taken up.
+    // By then the pong was sent, so the next request to the server finds the link up.
     if (pongs) await Promise.race([agent.#pinged, agent.closed])
     return agent
   }
@@ -123,7 +126,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     return this.next('EXECUTE_SCRIPT', (payload) => taskId === undefined || payload.taskId === taskId)
   }
 
-  /** Says that an execution is in its journal, which goes so far now. */
+  /** Reports that an execution is in its journal, which now ends at this sequence. */
   received(taskId: string, sequence: number): void {
     this.send('SCRIPT_RECEIVED', { taskId, journal: { sequence } })
   }
@@ -155,8 +158,8 @@ export class ScriptedAgent extends Listener<FromServer> {
   }
 
   /**
-   * Proves that the server has dealt with every frame sent so far: it answers the unknown type of this one, and frames
-   * are looked at in order.
+   * Proves that the server has processed every frame sent so far: it handles frames in order, and answers the unknown type of
+   * this one.
    */
   async settled(): Promise<void> {
     const id = `probe${this.#ids++}`
@@ -164,13 +167,13 @@ export class ScriptedAgent extends Listener<FromServer> {
     await this.next('ERROR', ({ refId }) => refId === id)
   }
 
-  /** Cuts the link as a lost network does; resolves when it is gone. */
+  /** Cuts the link as a lost network does; resolves when it is closed. */
   async cut(): Promise<void> {
     this.socket.terminate()
     await this.closed
   }
 
-  /** Runs all that comes: `run` answers exit code and output. */
+  /** Runs every execution: `run` answers exit code and output. */
   serve(run: (execution: ExecuteScript) => { exitCode?: number; output?: string } = () => ({})): void {
     this.socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as FromServer
@@ -181,10 +184,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /**
-   * Says that all that is copied to it is in its place, and sends a file, or a tree with nothing in it; `endOf` answers what else there
-   * is to say of the end.
-   */
+  /** Reports every copy as done, and sends a file or an empty tree for every fetch; `endOf` answers further fields of the end. */
   serveCopies(
     { url }: Pick<TestServer, 'url'>,
     { token }: Identity,
@@ -206,7 +206,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Opens all terminals that are asked for. */
+  /** Opens every requested terminal. */
   serveTerminals(): void {
     this.socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as FromServer

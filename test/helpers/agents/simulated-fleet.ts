@@ -11,26 +11,26 @@ import { ScriptedAgent } from './scripted-agent.ts'
 interface Run {
   readonly exitCode?: number
   readonly output?: readonly (readonly [stream: 'stdout' | 'stderr', data: string, phase?: Phase])[]
-  /** What else is said of its end. */
+  /** Further fields of its end. */
   readonly end?: Partial<ScriptComplete>
-  /** True of a script that goes on until `end`. */
+  /** True for a script that runs until `end`. */
   readonly goesOn?: boolean
 }
 
-/** A host whose agent speaks the protocol and no more. */
+/** A host whose agent implements the protocol only. */
 export interface SimulatedHost {
   readonly hostId: number
   readonly name: string
   readonly agent: ScriptedAgent
-  /** Output of what it runs. */
+  /** Sends output of a running script. */
   write(taskId: string, data: string, stream?: 'stdout' | 'stderr', phase?: Phase): void
   end(taskId: string, exitCode?: number, more?: Partial<ScriptComplete>): void
 }
 
-/** How many are registered and linked at once. */
+/** Number of hosts that register and link at once. */
 const together = 20
 
-/** Hosts of these names, linked; each does with what it is sent as `run` says, and with files as `copied`. */
+/** Links hosts of these names; each handles executions as `run` answers, and files as `copied` does. */
 export async function simulateFleet(
   server: TestServer,
   names: readonly string[],

@@ -5,18 +5,18 @@ import type { TestServer } from '../servers/server.ts'
 export interface DocumentedOperation {
   id: string
   method: string
-  /** As the document has it: `/api/hosts/{id}`. */
+  /** As written in the document: `/api/hosts/{id}`. */
   path: string
   security: object[]
   parameters: { name: string; in: string }[]
   hasBody: boolean
   /** Its body is bytes, not JSON. */
   takesBytes: boolean
-  /** Media types by status, in words of the document. */
+  /** Media types by status, as in the document. */
   media: Record<string, string[]>
 }
 
-/** What a client gets, in so far as the document speaks of it. */
+/** A response, as far as the document describes it. */
 export interface Received {
   status: number
   contentType: string
@@ -26,16 +26,16 @@ export interface Received {
 export interface ApiDocument {
   document: any
   operations: DocumentedOperation[]
-  /** What is wrong with a response by the document: its status, media type or body; null if nothing. */
+  /** The mismatch between a response and the document: its status, media type or body; null if none. */
   faultOf: (operation: DocumentedOperation, received: Received) => string | null
-  /** What is wrong with a value by a schema of the document; null if nothing. */
+  /** The mismatch between a value and a schema of the document; null if none. */
   faultOfSchema: (name: string, value: unknown) => string | null
 }
 
 const pointer = (...steps: string[]) =>
   steps.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** Objects of the document admit what they name and nothing else, so that it can not lag behind the server. */
+/** Closes objects of the document to unknown fields, so that it cannot lag behind the server. */
 function closed(part: any): any {
   if (typeof part !== 'object' || part === null) return part
   if (Array.isArray(part)) return part.map(closed)
@@ -48,7 +48,7 @@ function closed(part: any): any {
 
 const ipv4 = /^\d{1,3}(\.\d{1,3}){3}$/
 
-/** The whole events of a piece of a stream. */
+/** Complete events in a piece of a stream. */
 function eventsOf(text: string): { event: string; data: unknown }[] {
   return [...text.matchAll(/^event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/gm)].map(
     ([, event = '', data = '']) => ({
@@ -98,7 +98,7 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     const where = pointer(...at, 'content', media, 'schema')
     const wrong = (value: unknown, within = ''): string | null => {
       const validate = ajv.getSchema(`api#${where}${within}`)
-      if (!validate) return `${id} ${status} tells nothing of ${media} ${within}`
+      if (!validate) return `${id} ${status} does not document ${media} ${within}`
       const told = JSON.stringify(value)
       return validate(value) ? null : `${id} ${status}: ${ajv.errorsText(validate.errors)} in ${told}`
     }

@@ -5,7 +5,7 @@ import { appShows, enableTotp } from '../clients/totp.ts'
 import { handOut } from '../servers/hand-out.ts'
 import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 
-/** What a call of an operation needs beside its method and path. */
+/** Parameters of a call beside its method and path. */
 export interface Call {
   /** Values of the path's parameters. */
   path?: Record<string, string | number>
@@ -14,16 +14,16 @@ export interface Call {
   headers?: Record<string, string>
   /** Whether the answer never ends: its first piece is enough. */
   endless?: true
-  /** The admin's, if nothing is said. */
+  /** The admin's token by default. */
   token?: string
 }
 
-/** A server with a host whose agent runs what comes, and one that nobody answers for. */
+/** A server with a host whose agent runs everything, and a host without an agent. */
 export interface World {
   server: TestServer
   host: Identity
   away: number
-  /** A name that nothing has yet. */
+  /** An unused name. */
   fresh: (noun: string) => string
   enrollment: string
   viewer: string
@@ -48,7 +48,7 @@ export async function startWorld(t: ExecutionContext): Promise<World> {
 
 const made = async ({ server }: World, path: string, body: object): Promise<number> =>
   (await server.data('POST', path, body)).id
-/** A new user, logged in. */
+/** Creates a user and logs in. */
 async function loggedIn({ server, fresh }: World): Promise<{ token: string }> {
   const username = fresh('user')
   await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
@@ -65,7 +65,7 @@ const webhook = (w: World) =>
     url: 'https://alerts.example.org/rsm',
     events: ['task.failed'],
   })
-/** It comes once a year, and not in a test. */
+/** Due once a year, so never during a test. */
 const nightly = { cron: '0 3 29 2 *', script: { content: 'true' }, target: { selector: 'web1' } }
 const schedule = (w: World) => made(w, '/api/schedules', { name: w.fresh('schedule'), ...nightly })
 const task = async ({ server, host: { hostId } }: World, options: object = {}) =>
@@ -78,12 +78,12 @@ const task = async ({ server, host: { hostId } }: World, options: object = {}) =
       ...options,
     })
   ).taskId as string
-/** One that does not end: its only host is waited for. */
+/** A task that does not end: its only host stays offline. */
 const waiting = (w: World) => task(w, { target: { hostIds: [w.away] }, async: true, queueSeconds: 600 })
 const terminal = async ({ server, host: { hostId } }: World): Promise<string> =>
   (await server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })).sessionId
 const ofBytes = { 'content-type': 'application/octet-stream' }
-/** One of a host that fetches, and whose order has come. */
+/** A task on a host that has received the order to fetch. */
 async function fetching(w: World, kind = 'FILE'): Promise<{ taskId: string; token: string; hostId: number }> {
   const name = w.fresh('web')
   const identity = await w.server.enroll(name)
@@ -107,7 +107,7 @@ const metrics = {
 }
 const both = (call: Call): Call[] => [call, { ...call, body: { ...(call.body as object), async: false } }]
 
-/** How each operation is called so that it succeeds, in all the forms that its answer may take. */
+/** Calls of each operation that succeed, in all forms of its answer. */
 export const drives: Record<string, (world: World) => Call | Call[] | Promise<Call | Call[]>> = {
   getHealth: () => ({}),
   getReady: () => ({}),
@@ -197,7 +197,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     )
     return { path: { id: hostId }, query: 'points=10' }
   },
-  // It has no credentials, so that nothing is connected to.
+  // The host has no credentials, so there is no connection.
   installAgent: async (w) => both({ path: { id: await host(w) }, body: { sudo: true } }),
   revokeAgent: async (w) => ({ path: { id: (await w.server.enroll(w.fresh('web'))).hostId } }),
 

@@ -8,13 +8,13 @@ export interface RegisteredOperation {
   operation: Operation
 }
 
-/** The operations of the application itself, as its routes declare them. */
+/** The operations of the application, as its routes declare them. */
 export function operationsOfTheApp(): RegisteredOperation[] {
   const found: RegisteredOperation[] = []
   buildApp({} as never, (app) => {
     app.addHook('onRoute', ({ method, url, config }) => {
-      // HEAD, which is beside every GET, follows from these.
-      if (config?.operation === undefined) throw new Error(`${url} is no declared operation`)
+      // A HEAD exists beside every GET.
+      if (config?.operation === undefined) throw new Error(`${url} is not a declared operation`)
       for (const one of [method].flat())
         if (one !== 'HEAD') found.push({ method: one, url, operation: config.operation })
     })

@@ -12,7 +12,7 @@ export const facts = (more: Partial<AuditFacts> = {}): AuditFacts => ({
   ...more,
 })
 
-/** A sound log of so many entries, as lines; `heads[n]` is the head after the first n entries. */
+/** A valid log of `count` entries, as lines; `heads[n]` is the head after the first n entries. */
 export function chain(
   count: number,
   factsOf: (at: number) => AuditFacts = () => facts(),

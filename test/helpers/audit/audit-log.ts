@@ -17,7 +17,7 @@ export async function auditDirectory(t: ExecutionContext): Promise<string> {
 
 type Options = Parameters<typeof openFileAuditLog>[0]
 
-/** The log of a directory; whoever opens it closes it. */
+/** Opens the log of a directory; the caller closes it. */
 export function openLog(directory: string, options: Partial<Options> = {}): Promise<AuditLog> {
   return openFileAuditLog({
     directory,
@@ -42,7 +42,7 @@ export const event = (action: string, more: Partial<AuditEvent> = {}): AuditEven
   ...more,
 })
 
-/** Checks the log as it stands; answers the number of entries and the first fault. */
+/** Verifies the current log; answers the number of entries and the first fault. */
 export async function verified(
   log: Pick<AuditLog, 'raw'>,
 ): Promise<{ entries: number; fault: AuditFault | null }> {

@@ -18,7 +18,7 @@ export interface ChaosAgent {
   readonly hostId: number
   readonly dataDir: string
   readonly link: CutLink
-  /** Settles once it is up, or has died before. */
+  /** Settles once it is up, or was killed first. */
   start(): Promise<void>
   kill(signal?: NodeJS.Signals): Promise<void>
   signal(name: NodeJS.Signals): void
@@ -27,17 +27,17 @@ export interface ChaosAgent {
 export interface ChaosFleet {
   readonly server: ServerProcess
   readonly agents: readonly ChaosAgent[]
-  /** Scripts of this fleet that run just now, as the kernel sees it. */
+  /** Number of running scripts of this fleet, as the kernel sees it. */
   scriptsAlive(): Promise<number>
 }
 
-/** Agents die with the test; what they have started is ended by its last words: `stop` of the load. */
+/** Agents are killed with the test; their scripts end when the load calls `stop`. */
 export async function chaosFleet(t: ExecutionContext, size: number): Promise<ChaosFleet> {
   const server = await startServerProcess(t)
   return { server, ...(await chaosAgents(t, server, size)) }
 }
 
-/** Agents of a server, or of what stands before several. */
+/** Agents of a server, or of a proxy in front of several. */
 export async function chaosAgents(
   t: ExecutionContext,
   server: TestServer,
@@ -70,7 +70,7 @@ async function chaosAgent(
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     child = started
-    // Without a reader its end is never seen, and keeps the test's own process up.
+    // Without a reader its end is never seen, and keeps the test's process alive.
     started.once('exit', () => started.stdout.destroy())
     await Promise.race([once(started.stdout, 'data'), once(started, 'exit')])
   }

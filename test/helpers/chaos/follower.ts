@@ -11,14 +11,14 @@ export interface HeardEntry {
   readonly data: string
 }
 
-/** What one follower has heard of a task over all its streams. */
+/** Entries of a task that one follower received over all its streams. */
 export interface Heard {
   readonly entries: HeardEntry[]
-  /** How often it had to come back. */
+  /** Number of reconnects. */
   resumed: number
 }
 
-/** Follows a task to its end, coming back with the last id whenever its stream breaks. */
+/** Follows a task to its end; resumes after the last id whenever its stream breaks. */
 export async function followThrough(server: TestServer, taskId: string, heard: Heard): Promise<Task> {
   for (;;) {
     const last = heard.entries.at(-1)

@@ -6,7 +6,7 @@ import { followThrough, type Heard } from './follower.ts'
 import type { Random } from './random.ts'
 import { type ChaosScript, chaosScript } from './scripts.ts'
 
-/** A task of the load: what was asked for, and what is known of it so far. */
+/** A task of the load: its request and its progress so far. */
 export interface ChaosTask {
   readonly script: ChaosScript
   readonly hostIds: readonly number[]
@@ -29,7 +29,7 @@ const shapes: readonly Shape[] = [
   { strategy: 'ROLLING', batchSize: [1, '50%'] },
 ]
 
-/** Asks until the server answers: it is killed again and again. A repeated POST has the same idempotency key. */
+/** Retries until the server answers, because it is killed repeatedly. A repeated POST has the same idempotency key. */
 export async function insist(server: TestServer, method: string, path: string, body?: unknown) {
   const key = randomUUID()
   for (;;) {
@@ -41,7 +41,7 @@ export async function insist(server: TestServer, method: string, path: string, b
   }
 }
 
-/** Work that goes on while everything breaks. */
+/** Tasks that run while everything breaks. */
 export class ChaosLoad {
   readonly tasks: ChaosTask[] = []
   readonly #server: TestServer
@@ -63,12 +63,12 @@ export class ChaosLoad {
     return this.tasks.filter(({ ended }) => ended === null).length
   }
 
-  /** How often followers had to come back. */
+  /** Number of reconnects of followers. */
   get resumed(): number {
     return this.tasks.reduce((sum, { heard }) => sum + heard.resumed, 0)
   }
 
-  /** Begins one more task; answers at once. All that is random is drawn here, so that a seed gives the same load. */
+  /** Begins one more task without waiting. All random choices are made here, so that a seed gives the same load. */
   begin(): void {
     const random = this.#random
     const hostIds = random.some(this.#hostIds, random.between(1, this.#hostIds.length))
@@ -87,7 +87,7 @@ export class ChaosLoad {
     return task
   }
 
-  /** Settles when every task has ended and its whole log was heard. */
+  /** Settles when every task has ended and its whole log was received. */
   async ended(): Promise<void> {
     await Promise.all(this.#work)
   }
@@ -107,7 +107,7 @@ export class ChaosLoad {
     return answer.body.data.taskId
   }
 
-  /** On the hosts that did not succeed, where there are any. */
+  /** Retries on the hosts that did not succeed, if any. */
   async #retry({ taskId, script, options, ended }: ChaosTask): Promise<void> {
     const left = ended?.results?.filter(({ status }) => status !== 'SUCCESS') ?? []
     if (left.length === 0) return
@@ -120,7 +120,7 @@ export class ChaosLoad {
   async #cancel(task: ChaosTask, after: number): Promise<void> {
     await delay(after)
     const answer = await insist(this.#server, 'POST', `/api/tasks/${task.taskId}/cancel`)
-    // The answer to the first try may have died with the server: then the second finds it ended.
+    // The answer to the first try may have died with the server; the second one then finds it ended.
     if (answer.status !== 200 && answer.status !== 409)
       throw new Error(`cancel: ${JSON.stringify(answer.body)}`)
   }

@@ -3,13 +3,13 @@ import type { Random } from './random.ts'
 
 type End = Pick<TaskResult, 'status' | 'exitCode' | 'signal'>
 
-/** A script and what must come of it, wherever and through whatever it runs. */
+/** A script and the result that it must have, wherever and under whatever faults it runs. */
 export interface ChaosScript {
   readonly name: string
   readonly content: string
-  /** Seconds of run time that it is given. */
+  /** Its time limit, in seconds. */
   readonly timeout: number
-  /** Runs until it is cancelled; what it says by then is a beginning of its text. */
+  /** Runs until it is cancelled; its output by then is the beginning of its text. */
   readonly isCancelled: boolean
   readonly stdout: string
   readonly stderr: string
@@ -32,7 +32,7 @@ const awk = (stream: string, count: number) =>
 
 type Maker = (random: Random, exitCode: number) => Partial<ChaosScript> & { content: string }
 
-/** Each appends itself to `$STARTS` first: a second start would show there. */
+/** Each script first appends itself to `$STARTS`, so that a second start shows there. */
 const makers: Record<string, Maker> = {
   silent: (_, exitCode) => ({ content: `exit ${exitCode}`, end: exits(exitCode) }),
   short: (random, exitCode) => {
@@ -97,7 +97,7 @@ const makers: Record<string, Maker> = {
   }),
 }
 
-/** Long ones more often than short ones, so that something is always going on. */
+/** Long ones more often than short ones, so that some script is always running. */
 const kinds: readonly string[] = [
   ...Object.keys(makers),
   'slow',

@@ -16,16 +16,16 @@ interface Asked {
   readonly pace: number
 }
 
-/** Sessions of `rsm terminal` in long output, while everything breaks. */
+/** Sessions of `rsm terminal` with long output, while everything breaks. */
 export class TerminalLoad {
   readonly #t: ExecutionContext
   readonly #server: TestServer
   sessions = 0
-  /** How often one could not be opened, as servers, PostgreSQL or the host's link were away just then. */
+  /** Sessions that failed to open because servers, PostgreSQL or the host's link were down. */
   unopened = 0
-  /** How often a client had to come back. */
+  /** Number of reconnects of clients. */
   reattached = 0
-  /** Every way in which a session was not what its host has shown. */
+  /** Differences between the output of a session and that of its host. */
   readonly faults: string[] = []
 
   constructor(t: ExecutionContext, server: TestServer) {
@@ -33,7 +33,7 @@ export class TerminalLoad {
     this.#server = server
   }
 
-  /** One session after the other until `isOver`. */
+  /** Runs one session after the other until `isOver`. */
   async run(random: Random, hostnames: readonly string[], isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       const lines = random.between(50, 600)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ChaosAgent, ChaosFleet } from './fleet.ts'
 import type { Random } from './random.ts'
 
-/** One round of trouble: what it was, for the log. Everything is up again, or about to be, when it settles. */
+/** One round of trouble; answers its description for the log. Everything is up again, or starting, when it settles. */
 type Trouble = (fleet: ChaosFleet, random: Random) => Promise<string>
 
 const upTo = (random: Random, milliseconds: number) => delay(random.between(0, milliseconds))
@@ -11,7 +11,7 @@ async function serverDown(fleet: ChaosFleet, random: Random): Promise<void> {
   await fleet.server.kill()
   await upTo(random, 2_000)
   if (random.next() < 0.3) {
-    // Killed while it starts, too.
+    // Kill it during its start, too.
     const starting = fleet.server.start()
     await upTo(random, 600)
     await fleet.server.kill()
@@ -65,7 +65,7 @@ const troubles: Record<string, Trouble> = {
     return `freeze ${names(hit)}${ends ? ', then cut' : ''}`
   },
   async halfOpen(fleet, random) {
-    // The server still holds the dead agent's link when the next agent comes.
+    // The server still holds the dead agent's link when the next agent links.
     const agent = random.pick(fleet.agents)
     agent.link.freeze({ standing: true })
     await upTo(random, 300)

@@ -1,14 +1,14 @@
 import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import type { ChaosTask } from './load.ts'
 
-/** Whether a result may say that its script never started. */
+/** Whether a result of this status may belong to a script that never started. */
 const neverStarted = (status: TaskResult['status']) => status === 'SKIPPED' || status === 'CANCELLED'
 
-/** An agent that was killed between the frame and its journal: no other process may be sent it again. */
+/** An agent was killed between the frame and its journal: no other process may be sent the script again. */
 const isLostOnTheWay = ({ status, error }: TaskResult) =>
   status === 'LOST' && /after it was sent|no longer knows of it/.test(error ?? '')
 
-/** Every way in which one host's part of a task is not what happened; empty when all is true. */
+/** Differences between one host's result and the facts; empty if there are none. */
 function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[] {
   const { script } = task
   const faults: string[] = []
@@ -20,12 +20,12 @@ function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[]
       .join('')
   for (const [at, { sequence }] of heard.entries())
     if (sequence !== at) {
-      faults.push(`sequence ${sequence} stands at ${at}`)
+      faults.push(`sequence ${sequence} is at position ${at}`)
       break
     }
   if (starts > 1) faults.push(`started ${starts} times`)
   if (isLostOnTheWay(result)) {
-    if (heard.length > 0) faults.push('output, and the agent did not know of it')
+    if (heard.length > 0) faults.push('output, although the agent did not know the script')
     return faults
   }
   if (result.duration !== null && result.duration < 0) faults.push(`duration ${result.duration}`)
@@ -34,7 +34,7 @@ function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[]
     if (heard.length > 0) faults.push('output without a start')
     return faults
   }
-  if (result.status === 'SKIPPED') faults.push('SKIPPED though it started')
+  if (result.status === 'SKIPPED') faults.push('SKIPPED although it started')
   if (!result.outputComplete) faults.push('outputComplete is false')
   if (script.isCancelled) {
     if (result.status !== 'CANCELLED') faults.push(`${result.status} instead of CANCELLED: ${result.error}`)
@@ -60,11 +60,11 @@ function differ(got: string, wanted: string): string {
   return `${got.length} characters for ${wanted.length}, from ${at} on ${JSON.stringify(here)} for ${JSON.stringify(there)}`
 }
 
-/** SEQUENTIAL and ROLLING stop at a failure; which hosts that skips is known where nothing but failures can come. */
+/** SEQUENTIAL and ROLLING stop at a failure; the skipped hosts are certain only if every host must fail. */
 function skippedWrongly(task: ChaosTask): string[] {
   const { strategy, maxFailures } = task.options
   const results = task.ended?.results ?? []
-  // That is a failure too, at a place that nobody chose.
+  // A lost execution also counts as a failure, at a random place.
   if (results.some(isLostOnTheWay)) return []
   const skipped = results.filter(({ status }) => status === 'SKIPPED').length
   const fails = !task.script.isCancelled && task.script.end.status !== 'SUCCESS'
@@ -74,7 +74,7 @@ function skippedWrongly(task: ChaosTask): string[] {
   return skipped === expected ? [] : [`${skipped} SKIPPED instead of ${expected}`]
 }
 
-/** `starts` counts the lines that each script has left, by the path of the script. */
+/** `starts` counts the lines that each script has written, by the path of the script. */
 export function verdict(task: ChaosTask, startsOf: (taskId: string, hostId: number) => number): string[] {
   const name = `${task.taskId} ${task.script.name} ${task.options.strategy}`
   const results = task.ended?.results ?? []
@@ -87,10 +87,10 @@ export function verdict(task: ChaosTask, startsOf: (taskId: string, hostId: numb
   return [...faults, ...skippedWrongly(task)].map((fault) => `${name}: ${fault}`)
 }
 
-/** What a run has come to, each by what people call it. */
+/** Counts that a run has reached, by their names in messages. */
 export type Reached = Readonly<Record<string, number>>
 
-/** Where a run came to less than it must have, for no fault to say something: a run in which nothing happened has none either. */
+/** Counts that a run did not reach: without a minimum, a run in which nothing happened would have no faults either. */
 export function shortOf(reached: Reached, minima: Reached): string[] {
   return Object.entries(minima).flatMap(([what, least]) => {
     const count = reached[what] ?? 0
