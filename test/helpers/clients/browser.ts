@@ -17,21 +17,21 @@ const flags = [
   '--disable-sync',
 ]
 
-/** A test that needs Chromium, and says so where there is none. */
+/** Runs tests that need Chromium; skips them if it is missing. */
 export const browserTest: TestFn = existsSync(executablePath) ? anyTest : (anyTest.skip as unknown as TestFn)
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: flags, timeout: patience })
 }
 
-/** A page, and what its console said against it: faults of scripts and breaches of the page's policy. */
+/** A page, with errors from its console: script errors and violations of its content security policy. */
 export interface WatchedPage {
   page: Page
   context: BrowserContext
   complaints: string[]
 }
 
-/** A page of its own profile. What the tests make fail on purpose is no complaint: answers that are no success. */
+/** Opens a page in a profile of its own. Failed responses are not complaints, because tests cause them on purpose. */
 export async function openPage(
   t: Pick<ExecutionContext, 'teardown'>,
   browser: Browser,
@@ -51,7 +51,7 @@ export async function openPage(
   return { page, context, complaints }
 }
 
-/** Keeps a picture for people to look at; CI carries the folder away. */
+/** Saves a screenshot for people to look at; CI uploads the folder. */
 export async function picture(page: Page, name: string): Promise<void> {
   await mkdir('artifacts', { recursive: true })
   await page.screenshot({ path: `artifacts/${name}.png` })

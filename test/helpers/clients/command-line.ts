@@ -14,7 +14,7 @@ import type { TestServer } from '../servers/server.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/command-lines.js', import.meta.url))
 
-/** Runs `rsm` against a server, as whoever holds the token, without a terminal. */
+/** Runs `rsm` against a server, with a token and without a terminal. */
 export type CommandLine = (
   argv: readonly string[],
   options?: { input?: string; env?: Record<string, string> },
@@ -23,7 +23,7 @@ export type CommandLine = (
 let child: { process: ChildProcess; gone: Promise<never> } | undefined
 let isBusy = false
 
-/** The process of this file of tests for many command lines, which have no stdin; it ends with the file. */
+/** One process per test file that runs many command lines, without stdin; it ends with the file. */
 function started() {
   if (child) return child
   const process = fork(program, {
@@ -48,14 +48,14 @@ async function runShared(line: Line): Promise<RanLine> {
   process.send(line)
   const [ran] = await Promise.race([once(process, 'message'), gone]).finally(() => {
     isBusy = false
-    // The file of tests ends although this process waits for more.
+    // The test file may end although this process waits for more.
     process.unref()
     process.channel?.unref()
   })
   return ran
 }
 
-/** What has to have a process of its own: it follows, listens to signals or starts other programs. */
+/** Commands that need a process of their own: they follow, handle signals or start other programs. */
 const ownProcess = new Set([
   'agent run',
   'api',
@@ -83,7 +83,7 @@ export function commandLine(
       : { signal: null, ...(await runShared({ argv, env: { ...own, ...env } })) }
 }
 
-/** Runs command lines one after the other in one process of their own, without a terminal; answers in their order. */
+/** Runs command lines sequentially in the shared process, without a terminal; answers in their order. */
 export async function runLines(
   t: Pick<ExecutionContext, 'teardown'>,
   server: Pick<TestServer, 'url' | 'token'>,
@@ -95,7 +95,7 @@ export async function runLines(
   return ran
 }
 
-/** The token of a new user who may but read. */
+/** Creates a VIEWER; answers the user's token. */
 export async function viewerToken(server: TestServer): Promise<string> {
   const login = { username: 'viewer', password: 'a password for viewers' }
   await server.data('POST', '/api/users', { ...login, role: 'VIEWER' })

@@ -5,11 +5,11 @@ import type { ExecutionContext } from 'ava'
 
 interface ConnectProxy {
   readonly port: number
-  /** Each tunnel that was asked for. */
+  /** Each requested tunnel. */
   readonly tunnels: { readonly to: string | undefined; readonly authorization: string | undefined }[]
 }
 
-/** A proxy (RFC 9110 §9.3.6) all of whose tunnels lead to the server at `url`. */
+/** A proxy (RFC 9110 §9.3.6) whose tunnels all lead to the server at `url`. */
 export async function startConnectProxy(t: ExecutionContext, url: string): Promise<ConnectProxy> {
   const tunnels: ConnectProxy['tunnels'] = []
   const proxy = createServer()

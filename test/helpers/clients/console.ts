@@ -12,7 +12,7 @@ export interface ConsoleWorld {
   server: TestServer
   browser: Browser
   hostId: number
-  /** A page whose terminals start at once: what the users of this machine have in their profiles may take a minute. */
+  /** A page whose terminals start at once: the shell profiles of this machine's users may take a minute. */
   open(t: ExecutionContext, options?: Parameters<typeof openPage>[2]): Promise<WatchedPage>
   end(): Promise<void>
 }
@@ -47,7 +47,7 @@ export async function startConsoleWorld(
   }
 }
 
-/** The screen of the tab that is shown, a line each, as it is drawn. */
+/** The lines on the screen of the visible tab, as they are drawn. */
 const rowsShown = `[...document.querySelectorAll('.pane:not(.behind) .xterm-rows > div, .cast .xterm-rows > div')]
   .map((row) => row.textContent.replaceAll('\\u00a0', ' ').trimEnd()).join('\\n')`
 
@@ -55,7 +55,7 @@ export async function screenOf(page: Page): Promise<string> {
   return page.evaluate<string>(rowsShown)
 }
 
-/** Waits until the screen is as wanted. Not by waitForFunction: the page's policy forbids its eval. */
+/** Waits until the screen is as wanted. Avoids waitForFunction, because the page's policy forbids its eval. */
 export async function screenIs(page: Page, what: string, isSo: (screen: string) => boolean): Promise<void> {
   let screen = ''
   const look = async () => {
@@ -72,7 +72,7 @@ export function screenHolds(page: Page, text: string): Promise<void> {
   return screenIs(page, text, (screen) => screen.includes(text))
 }
 
-/** A terminal on the host of this name, once its shell has answered. */
+/** Opens a terminal on the host of this name, and waits until its shell answers. */
 export async function openTerminal(page: Page, hostname: string): Promise<void> {
   await page.getByRole('link', { name: 'Hosts' }).click()
   await page.getByRole('button', { name: `Terminal on ${hostname}`, exact: true }).click()
@@ -82,7 +82,7 @@ export async function openTerminal(page: Page, hostname: string): Promise<void> 
   await screenHolds(page, 'ready')
 }
 
-/** Types a command into the screen that has the focus. */
+/** Types a command into the focused screen. */
 export async function say(page: Page, command: string): Promise<void> {
   await page.keyboard.type(`${command}\n`)
 }

@@ -6,11 +6,11 @@ import type { SeenEvent } from './follow.ts'
 
 /** A stream of /api/events that a test reads event by event. */
 export interface EventReader {
-  /** All that came, in order. */
+  /** All events received, in order. */
   readonly seen: SeenEvent[]
   /** Everything but data: comments and bare ids. */
   readonly rest: string[]
-  /** The first event, of those that were not asked for before, that fits; those before it are passed over. */
+  /** The first matching event after those answered before; skips the events before it. */
   next(event: string, fits?: (data: any) => boolean): Promise<SeenEvent>
   /** Settles when the server has ended the stream. */
   readonly ended: Promise<void>

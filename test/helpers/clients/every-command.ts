@@ -6,7 +6,7 @@ import { realAgent } from '../agents/real-agent.ts'
 import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 import { commandLine } from './command-line.ts'
 
-/** Without a schema, or with an input of its own. */
+/** Commands without a schema, or with input of their own. */
 export const notOnTour: readonly string[] = [
   'passwd',
   'totp enable',
@@ -41,8 +41,8 @@ export const notOnTour: readonly string[] = [
 ]
 
 /**
- * A server with a host web1, a command line of (nearly) every command in an order in which each succeeds on it, but those of
- * tasks that failed, and what `users add` printed under `option`.
+ * Starts a server with a host web1. Answers a command line of (nearly) every command in an order in which each one succeeds,
+ * except those of failed tasks, and the value that `users add` printed under `option`.
  */
 export async function everyCommand(
   t: ExecutionContext,
@@ -161,7 +161,7 @@ export async function everyCommand(
   return { server, lines, added }
 }
 
-/** The words of such a line, with an option where the command takes it. */
+/** The words of a command line, with an option if the command accepts it. */
 export function withOption(line: string, option: string): readonly string[] {
   const [command = '', ...rest] = line.split(' ')
   return command === 'exec' ? [command, option, ...rest] : [command, ...rest, option]

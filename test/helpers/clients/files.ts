@@ -10,7 +10,7 @@ type Init = NonNullable<Parameters<typeof fetch>[1]>
 export const sha256Of = (bytes: string | Uint8Array): string =>
   createHash('sha256').update(bytes).digest('hex')
 
-/** A call with bytes as its body; `data` is that of the envelope. */
+/** Sends bytes as the body; `data` is that of the envelope. */
 export async function sendBytes(
   { url, token }: Server,
   method: 'POST' | 'PUT',
@@ -29,14 +29,14 @@ export async function sendBytes(
   return { status: response.status, data: body.data, body }
 }
 
-/** Uploads in one go; answers the file. */
+/** Uploads in one request; answers the file. */
 export async function upload(server: Server, bytes: string | Uint8Array, query = ''): Promise<File> {
   const { status, data, body } = await sendBytes(server, 'POST', `/api/files?${query}`, bytes)
   if (status !== 201) throw new Error(JSON.stringify(body))
   return data
 }
 
-/** What an agent reads of a file. */
+/** Reads a file as its agent does. */
 export async function agentReads(
   { url }: Pick<TestServer, 'url'>,
   { token }: Pick<Identity, 'token'>,

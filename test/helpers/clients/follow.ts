@@ -5,7 +5,7 @@ export interface SeenEvent {
   data: any
 }
 
-/** Reads an event stream until it ends, or until `until` says so. */
+/** Reads an event stream until it ends or until `until` returns true. */
 export async function followEvents(
   url: string,
   headers: Record<string, string>,
@@ -36,7 +36,7 @@ export async function followEvents(
   return events
 }
 
-/** The output of one host in the order in which it came. */
+/** The output of one host in the order of arrival. */
 export function textOf(events: readonly SeenEvent[], hostname?: string): string {
   return events
     .filter(({ event, data }) => event === 'output' && (hostname === undefined || data.hostname === hostname))

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** Words that are broken in the middle although there is room for them in one line, and where the page is wider than its window. */
+/** Finds words that are broken although they fit in one line, and elements that make the page wider than its window. */
 const look = `(() => {
   const found = []
   const walker = document.createTreeWalker(document.querySelector('#app'), NodeFilter.SHOW_TEXT)
@@ -13,7 +13,7 @@ const look = `(() => {
       range.setStart(node, word.index)
       range.setEnd(node, word.index + word[0].length)
       const rects = [...range.getClientRects()].filter((rect) => rect.width > 0)
-      // What an ellipsis cuts has two boxes in one line.
+      // Text with an ellipsis has two boxes in one line.
       if (new Set(rects.map((rect) => rect.top)).size < 2) continue
       const width = rects.reduce((sum, rect) => sum + rect.width, 0)
       if (width <= box.clientWidth) found.push(word[0] + ' is broken')
@@ -32,7 +32,7 @@ const look = `(() => {
   return found
 })()`
 
-/** What is broken, cut or too wide on the page as it is drawn now; the empty list where nothing is. */
+/** Broken, cut or too wide parts of the page as it is drawn now; empty if there are none. */
 export function faultsOfLook(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(look)
 }

@@ -29,7 +29,7 @@ export async function finished(server: TestServer, taskId: string): Promise<Task
   return events.at(-1)?.data as Task
 }
 
-/** Waits until the hosts of a task stand so. */
+/** Waits until the counts of the hosts of a task match `fits`. */
 export async function counted(
   server: TestServer,
   taskId: string,
@@ -44,7 +44,7 @@ export async function counted(
   return events.at(-1)?.data as TaskSummary
 }
 
-/** Waits until so many hosts of the task are RUNNING. */
+/** Waits until `count` hosts of the task are RUNNING. */
 export function running(server: TestServer, taskId: string, count = 1): Promise<TaskSummary> {
   return counted(server, taskId, ({ RUNNING }) => RUNNING === count)
 }
@@ -53,7 +53,7 @@ export function task(server: TestServer, taskId: string): Promise<Task> {
   return server.data('GET', `/api/tasks/${taskId}`)
 }
 
-/** All output of a task, in pages. */
+/** All output of a task, read in pages. */
 export async function entries(
   server: TestServer,
   taskId: string,

@@ -1,13 +1,13 @@
 import { codeAt } from '../../../src/server/access/totp.ts'
 import type { TestServer } from '../servers/server.ts'
 
-/** What an authenticator app shows, so many steps of 30 s from now: each is taken once, and none before one that was. */
+/** The code that an authenticator app shows `ahead` steps of 30 s from now. A code is accepted once, and none before it later. */
 export const appShows = (secret: string, ahead = 0): string =>
   codeAt(secret, Math.floor(Date.now() / 30_000) + ahead)
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Lets the logins of whoever has this session take codes; answers the secret of the app and the recovery codes. */
+/** Enables TOTP for the user of this session; answers the secret of the app and the recovery codes. */
 export async function enableTotp(
   server: TestServer,
   currentPassword: string,

@@ -10,12 +10,12 @@ import { until } from '../until.ts'
 
 export const hasHaproxy = spawnSync('haproxy', ['-v']).error === undefined
 
-/** `first`: all goes to the first server that is up. */
+/** `first`: everything goes to the first server that is up. */
 export type Balance = 'roundrobin' | 'first'
 
 const serverLines = /(?: {2}server rsm\d .*\n)+/g
 
-/** That of examples/cluster, with shorter times: a server that was killed gets nothing more after 400 ms. */
+/** The configuration of examples/cluster with shorter times: a killed server gets no more requests after 400 ms. */
 function config(port: number, servers: readonly number[], balance: Balance): string {
   const lines = servers.map((server, at) => `  server rsm${at + 1} 127.0.0.1:${server} send-proxy-v2\n`)
   return readFileSync('examples/cluster/haproxy.cfg', 'utf8')
@@ -35,7 +35,7 @@ async function answers(port: number): Promise<boolean> {
   return isOpen
 }
 
-/** HAProxy before these ports; answers its URL. Servers have to trust the proxy 127.0.0.1. */
+/** Starts HAProxy in front of these ports; answers its URL. Servers must trust the proxy 127.0.0.1. */
 export async function startBalancer(
   t: Ending,
   servers: readonly number[],

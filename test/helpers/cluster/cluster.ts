@@ -17,7 +17,7 @@ import { type ServerProcess, startServerProcess } from '../servers/server-proces
 import { skipped } from '../skipped.ts'
 import { type Balance, hasHaproxy, startBalancer } from './balancer.ts'
 
-/** Skipped where PostgreSQL or HAProxy is missing. */
+/** Skips tests if PostgreSQL or HAProxy is missing. */
 export const clusterTest: TestFn = hasHaproxy
   ? postgresTest
   : skipped('HAProxy is missing: apt install haproxy')
@@ -28,7 +28,7 @@ export interface Cluster {
   readonly standby: Standby | null
   readonly store: string
   readonly servers: readonly ServerProcess[]
-  /** What clients and agents know of: the balancer. */
+  /** The balancer: the address that clients and agents use. */
   readonly front: TestServer
 }
 
@@ -36,9 +36,9 @@ interface Wanted {
   size?: number
   first?: Parameters<typeof startServerProcess>[1]
   balance?: Balance
-  /** Of each server. */
+  /** Options of each server. */
   options?: Partial<ServerOptions>
-  /** Of what kind of standby the URL of the store names the second host; left out, there is none. */
+  /** Kind of the standby that the URL of the store names as second host; no standby by default. */
   standby?: 'synchronous' | 'asynchronous'
 }
 

@@ -7,7 +7,7 @@ import type { Ending } from '../agents/agent.ts'
 import type { Identity } from '../agents/scripted-agent.ts'
 import type { TestServer } from '../servers/server.ts'
 
-/** What a script of these agents is: how many pieces it says, and its exit code. */
+/** A script of these agents: the number of pieces in its output, and its exit code. */
 export interface Saying {
   pieces: number
   exitCode: number
@@ -15,10 +15,10 @@ export interface Saying {
 
 interface Journaled extends Saying {
   taskId: string
-  /** Pieces that it has said so far. */
+  /** Pieces written so far. */
   said: number
   isEnded: boolean
-  /** What of it may be sent over the present link; before the server has said where to go on, nothing. */
+  /** Next piece to send over the current link; null until the server acknowledges a sequence. */
   next: number | null
 }
 
@@ -26,18 +26,18 @@ export const textOf = (taskId: string, hostId: number, piece: number): string =>
   `${taskId} of ${hostId}: piece ${piece}\n`
 
 /**
- * An agent that speaks the protocol as ours do, without processes and disk: it keeps what is not acknowledged, names it in
- * each HELLO, sends it again, and drops what its journal knows, which is all that the server has not released. It lives as
- * long as the test, so nothing of it may be LOST.
+ * An agent that implements the rsm protocol without processes and disk: it keeps unacknowledged output, lists it in each HELLO
+ * and sends it again. It drops executions in its journal, which holds everything that the server has not released. It lives as
+ * long as the test, so that none of its executions may be LOST.
  */
 export class JournalAgent {
   readonly identity: Identity
-  /** Frames of executions, and those of them that the journal knew. */
+  /** Received execution frames, and those of them that the journal knew. */
   frames = 0
   dropped = 0
-  /** Starts by task: more than one is the fault that all is about. */
+  /** Starts by task: more than one is the fault that these tests look for. */
   readonly starts = new Map<string, number>()
-  /** By how many milliseconds a piece follows the one before. */
+  /** Longest pause between two pieces, in milliseconds. */
   readonly #pace: number
   readonly #url: string
   readonly #instanceId = randomUUID()
@@ -55,12 +55,12 @@ export class JournalAgent {
     this.#pace = pace
   }
 
-  /** Executions that no server has acknowledged the end of. */
+  /** Executions whose end no server has acknowledged. */
   get open(): number {
     return this.#journal.size
   }
 
-  /** Keeps a link up from here on; at once after each end of one. */
+  /** Keeps a link up from now on; links again shortly after each end. */
   async run(): Promise<void> {
     void this.#beat()
     while (!this.#isStopped) {
@@ -166,7 +166,7 @@ export class JournalAgent {
     }
   }
 
-  /** Sends what has been said and was not sent over this link. */
+  /** Sends output that was not sent over this link yet. */
   #flush(one: Journaled): void {
     if (one.next === null) return
     const { taskId } = one
@@ -197,7 +197,7 @@ export class JournalAgent {
   }
 }
 
-/** So many of them, enrolled at a server; they link by themselves. */
+/** Enrolls `count` agents at a server; they link on their own. */
 export async function journalAgents(
   t: Ending,
   server: TestServer,

@@ -13,19 +13,19 @@ import type { ServerProcess } from '../servers/server-process.ts'
 import { until } from '../until.ts'
 import { startCluster } from './cluster.ts'
 
-/** Which server has the links of agents before the kill: the one that is killed, or another one. */
+/** The server with the links of agents before the kill: the killed one or another one. */
 export type Linked = 'here' | 'elsewhere'
 
-/** Three servers of which the first one is killed again and again; the others live as long as the file of tests. */
+/** Three servers, of which the first one is killed repeatedly; the others live as long as the test file. */
 export interface Lane {
   site(t: ExecutionContext, point: ServerPoint, linked: Linked): Promise<Killed>
 }
 
 export interface Killed {
   readonly site: Site
-  /** Of the task that was asked for, at a server that stays. */
+  /** Entries of the task, followed at a server that stays up. */
   readonly followed: () => Promise<Heard>
-  /** Milliseconds from the kill until others owned what it owned; null where it owned nothing. */
+  /** Milliseconds from the kill until others own its tasks; null if it owned none. */
   readonly takeover: () => Promise<number | null>
 }
 
@@ -36,21 +36,21 @@ export async function openLane(ending: Ending): Promise<Lane> {
   const [a, b] = servers as readonly [ServerProcess, ServerProcess, ...ServerProcess[]]
   const database = createDatabase(readStoreAddress(store, undefined), 'test', createLog('ERROR'))
   ending.teardown(() => database.close())
-  // Who has only just come does not judge by locks.
+  // A server that just joined does not judge others by locks.
   await delay(settleTime + 500)
   const countOf = async (condition: string) =>
     (await database.ask('api', `select from rsm.task_owners o where server = $1 and ${condition}`, [name]))
       .length
   const owned = () => countOf('exists (select from rsm.executions e where e.task_id = o.task_id)')
 
-  /** Until who is not there any more gets nothing, and who is there gets all. */
+  /** Whether the balancer sends requests to the first server again. */
   const first = async () => {
-    // A connection that is kept stays with its server.
+    // A kept-alive connection stays with its server.
     const { body } = await front.api('GET', '/api/servers', undefined, { connection: 'close' })
     return body.data.content.some((one: { name: string; isThis: boolean }) => one.isThis && one.name === name)
   }
 
-  /** Resolves with the time from now on until others own what it owned. */
+  /** Resolves with the milliseconds until others own its tasks; null if it owns none. */
   async function takenOver(): Promise<number | null> {
     const began = performance.now()
     if ((await owned()) === 0) return null
@@ -65,8 +65,8 @@ export async function openLane(ending: Ending): Promise<Lane> {
       const { fault, hold } = faultOf(point, gate, 'server.sent.after')
       await a.kill()
       await a.start(faultVariables(fault, hold, askedFile(gate)))
-      await until('it owns nothing of before', async () => (await countOf('true')) === 0)
-      await until('the balancer knows that it is back', first)
+      await until('it owns no tasks of its previous life', async () => (await countOf('true')) === 0)
+      await until('the balancer uses it again', first)
       const heard: Heard = { entries: [], resumed: 0 }
       let following: Promise<unknown> = Promise.resolve()
       let taking: Promise<number | null> = Promise.resolve(null)

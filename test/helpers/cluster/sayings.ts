@@ -4,7 +4,7 @@ import { insist } from '../chaos/load.ts'
 import type { TestServer } from '../servers/server.ts'
 import { type JournalAgent, type Saying, textOf } from './journal-agent.ts'
 
-/** One task of journal agents, and what a follower of it has heard. */
+/** One task of journal agents, with the entries that a follower received. */
 export interface Said {
   readonly saying: Saying
   readonly hostIds: readonly number[]
@@ -12,7 +12,7 @@ export interface Said {
   readonly task: Task
 }
 
-/** Asks for it until it is taken, then follows it to its end. */
+/** Posts the task until it is accepted, then follows it to its end. */
 export async function sayAll(
   { front, follower }: { front: TestServer; follower: TestServer },
   { saying, hostIds, options = {} }: Pick<Said, 'saying' | 'hostIds'> & { options?: object },
@@ -30,13 +30,13 @@ export async function sayAll(
   return { saying, hostIds, heard, task }
 }
 
-/** Every way in which a task is not what its agents did. */
+/** Differences between a task and the actions of its agents. */
 export function faultsOf({ saying, hostIds, heard, task }: Said): string[] {
   const faults: string[] = []
   const byHost = new Map<number, string[]>()
   for (const { hostId, data } of heard.entries) byHost.set(hostId, [...(byHost.get(hostId) ?? []), data])
   const ids = heard.entries.map(({ id }) => id)
-  if (ids.some((id, at) => at > 0 && id <= (ids[at - 1] ?? 0))) faults.push('cursors that do not rise')
+  if (ids.some((id, at) => at > 0 && id <= (ids[at - 1] ?? 0))) faults.push('cursors do not rise')
   const wanted = { SUCCESS: saying.exitCode === 0, FAILED: saying.exitCode !== 0 }
   for (const { hostId, status, exitCode, outputComplete, error } of task.results ?? []) {
     const name = `${task.taskId} on ${hostId}`
@@ -52,6 +52,6 @@ export function faultsOf({ saying, hostIds, heard, task }: Said): string[] {
   return faults
 }
 
-/** Tasks that an agent has started more than once. */
+/** Tasks that an agent started more than once. */
 export const startedTwice = (agents: readonly JournalAgent[]): [string, number][] =>
   agents.flatMap(({ starts }) => [...starts].filter(([, count]) => count > 1))

@@ -6,11 +6,11 @@ import { type Fault, faultVariables } from '../faults/fault.ts'
 import type { ServerProcess } from '../servers/server-process.ts'
 import type { Cluster } from './cluster.ts'
 
-/** How often a server may come to a point before it ends there, at most: 20 real agents take it there that often in seconds. */
+/** Highest count at which a server ends at a point: 20 real agents make it reach the point that often within seconds. */
 const ofLinks = 8
 const ofTasks = 2
 
-/** What each server comes through that has links, and tasks of its own. */
+/** Points that each server with links and tasks of its own reaches. */
 const points: readonly (readonly [FaultPoint, number])[] = [
   ['server.created.before', ofTasks],
   ['server.created.after', ofTasks],
@@ -29,13 +29,13 @@ const points: readonly (readonly [FaultPoint, number])[] = [
   ['server.final.after', ofTasks],
 ]
 
-/** Milliseconds to the point, once all links have moved. */
+/** Milliseconds to reach the point, once all links have moved. */
 const patience = 10_000
 
-/** What has been done to a cluster so far. */
+/** Trouble made in a cluster so far. */
 export interface Done {
   kills: number
-  /** Lives that were to end at a fault point, and the points that they did not come to. */
+  /** Lives started with a fault point, and the points that they did not reach. */
   faultLives: number
   missed: string[]
   stops: number
@@ -52,7 +52,7 @@ export const nothingDone = (): Done => ({
   handOvers: 0,
 })
 
-/** Milliseconds that a start may take, with another server or PostgreSQL down beside it. */
+/** Milliseconds that a start may take while another server or PostgreSQL is down. */
 const startTime = 30_000
 
 async function startAgain(server: ServerProcess, env: NodeJS.ProcessEnv = {}): Promise<void> {
@@ -62,7 +62,7 @@ async function startAgain(server: ServerProcess, env: NodeJS.ProcessEnv = {}): P
       await server.start(env)
       return
     } catch (error) {
-      // PostgreSQL may be on its way back.
+      // PostgreSQL may still be starting.
       if (performance.now() > until) throw error
       await delay(500)
     }
@@ -80,8 +80,8 @@ const killOne = ({ servers }: Cluster, random: Random, done: Done): Promise<void
   killAndStart(random.pick(servers), done, random.between(0, 1500))
 
 /**
- * Begins a life that ends itself at a fault point, and the one after it. Links and connections stay where they are as long
- * as they hold, so a server that starts has nothing to do: the others are killed too, one after the other.
+ * Runs a life that ends itself at a fault point, and then the next one. Links and connections move only if they break, so a new
+ * server would have nothing to do: the others are killed too, one after the other.
  */
 async function endAtPoint({ servers }: Cluster, random: Random, done: Done): Promise<void> {
   const server = random.pick(servers)
@@ -100,7 +100,7 @@ async function endAtPoint({ servers }: Cluster, random: Random, done: Done): Pro
   await killAndStart(server, done)
 }
 
-/** Past its lease: the others take over what it has, and it has to find out. */
+/** Suspends a server past its lease: the others take over its tasks, and it must notice. */
 async function standStill({ servers }: Cluster, random: Random, done: Done): Promise<void> {
   const server = random.pick(servers)
   server.signal('SIGSTOP')
@@ -136,8 +136,8 @@ const kinds = [
 ]
 
 /**
- * Answers what makes one round of trouble; all servers are up again when that settles. Each kind comes before any comes again, so
- * that a short run has had all of them.
+ * Answers a function that makes one round of trouble; all servers are up again when it settles. Each kind comes once before any
+ * repeats, so that even a short run has all of them.
  */
 export function clusterTrouble(cluster: Cluster, random: Random, done: Done): () => Promise<void> {
   let left: typeof kinds = []
@@ -147,7 +147,7 @@ export function clusterTrouble(cluster: Cluster, random: Random, done: Done): ()
   }
 }
 
-/** What has been done, as a verdict counts it; one of each kind at least, or nothing is known of that kind. */
+/** Trouble by the names of a verdict. Each kind must occur at least once, or the run proves nothing about it. */
 export const troubleOf = ({
   kills,
   faultLives,
@@ -158,16 +158,16 @@ export const troubleOf = ({
 }: Done): Reached => ({
   'kills of servers': kills,
   'lives that ended at a fault point': faultLives - missed.length,
-  'servers that stood still past their lease': stops,
+  'servers suspended past their lease': stops,
   'crashes of PostgreSQL': crashesOfPostgres,
   'servers that handed over': handOvers,
 })
 
-/** Of lives that were to end at a fault point at least a quarter do, where most do. */
+/** Lower bounds: at least a quarter of the lives with a fault point end there; usually most do. */
 export const leastTrouble = ({ faultLives }: Done, kills: number): Reached => ({
   'kills of servers': kills,
   'lives that ended at a fault point': Math.max(1, Math.floor(faultLives / 4)),
-  'servers that stood still past their lease': 1,
+  'servers suspended past their lease': 1,
   'crashes of PostgreSQL': 1,
   'servers that handed over': 1,
 })

@@ -13,21 +13,21 @@ import { adminLogin } from '../servers/server.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
 
-/** What one example needs beside a server with hosts, clusters, scripts and users; none of it where it has no row. */
+/** Needs of one example beside a server with hosts, clusters, scripts and users; an example without a row has none. */
 export interface Row {
-  /** It changes what others rely on: on a server of its own, whose hosts have never been heard. */
+  /** Runs on a server of its own, whose hosts never reported, because it changes data that other examples use. */
   readonly alone?: true
-  /** The exit code that is meant, where it is not 0, and why it is. */
+  /** The expected exit code other than 0, and its reason. */
   readonly exit?: readonly [code: number, because: string]
-  /** Makes what it speaks of; answers what stands for words of the example here. */
+  /** Creates the objects of the example; answers replacements for words in it. */
   readonly given?: (world: ExampleWorld, t: ExecutionContext) => Promise<Record<string, string>>
-  /** Done again and again as long as it runs, so that there is something to see. */
+  /** Called repeatedly while the example runs, so that it has something to show. */
   readonly meanwhile?: (world: ExampleWorld) => Promise<unknown>
-  /** On a terminal: what is typed once that is shown. */
+  /** Runs on a terminal: keys typed once a pattern is shown. */
   readonly typed?: readonly (readonly [shown: RegExp, keys: string])[]
-  /** Whose line it is, if not bash's. */
+  /** The shell of the line; bash by default. */
   readonly shell?: 'bash' | 'zsh' | 'fish'
-  /** It goes on by itself: ended with a Ctrl-C (a SIGINT) once this is shown. */
+  /** A command that does not end: stopped with Ctrl-C (SIGINT) once this is shown. */
   readonly until?: RegExp
 }
 
@@ -95,12 +95,12 @@ const backupWithKeys: Given = async ({ server, home }) => {
     '--passphrase-file passphrase': `--passphrase-file ${join(home, 'passphrase')}`,
   }
 }
-/** The directory of the server, named or not. */
+/** Replaces the data directory, whether the example names it or not. */
 const ofServer: Given = async ({ server }) => ({
   'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
   '/var/lib/rsm/server': server.dataDir,
 })
-/** A backup with its keys; a server makes one at a time. */
+/** Makes a backup with its keys; a server makes one at a time. */
 async function backedUp(world: ExampleWorld, t: ExecutionContext): Promise<string> {
   await backupWithKeys(world, t)
   const file = join(world.home, 'backup.tar.gz')
@@ -114,7 +114,7 @@ const joinString: Given = async ({ server, home }) => {
   await writeFile(join(home, 'join-string'), text, { mode: 0o600 })
   return { 'join-string': join(home, 'join-string') }
 }
-/** What belongs to the machine that tests run on is not theirs to remove. */
+/** Tests must not remove anything from the machine that they run on. */
 const onlyShown: Given = async () => ({ uninstall: 'uninstall --dry-run' })
 const dataDirectory: Given = async ({ server }) => ({
   '/var/lib/rsm/server': server.dataDir,
@@ -141,7 +141,7 @@ const signed: Given = async ({ server }) => {
   await release(server, newReleaseKey(), { version: '0.2.0', program: '', executable: '#!/bin/sh\n' })
   return { 'hosts upgrade': 'hosts upgrade --queue 0s' }
 }
-/** By the text of the example. A row that names none fails the test, as an example that fails does. */
+/** Rows by the text of the example. A row without an example fails the test, as a failing example does. */
 export const rows: Readonly<Record<string, Row>> = {
   'source <(rsm completion zsh)': { shell: 'zsh' },
   'rsm completion fish | source': { shell: 'fish' },
@@ -158,7 +158,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G': {
     alone: true,
     given: enrollment,
-    exit: [2, 'it has no enrollment token'],
+    exit: [2, 'no enrollment token'],
   },
   'rsm agent install - < join-string': {
     given: async (world, t) => ({ ...(await joinString(world, t)), 'install -': 'install - --dry-run' }),
@@ -211,10 +211,10 @@ export const rows: Readonly<Record<string, Row>> = {
   "rsm webhooks edit 'on call' --new-secret": { alone: true },
   "rsm webhooks edit 'on call' --disable": { alone: true },
   'rsm webhooks remove chat --yes': { alone: true },
-  "rsm webhooks test 'on call'": { exit: [1, 'there is no such receiver'] },
-  'rsm events': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
-  'rsm events --type host,cluster': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
-  'rsm events --json | jq .': { meanwhile: change, until: /"host"/, exit: [130, 'Ctrl-C ends it'] },
+  "rsm webhooks test 'on call'": { exit: [1, 'the receiver does not exist'] },
+  'rsm events': { meanwhile: change, until: /host/, exit: [130, 'ended by Ctrl-C'] },
+  'rsm events --type host,cluster': { meanwhile: change, until: /host/, exit: [130, 'ended by Ctrl-C'] },
+  'rsm events --json | jq .': { meanwhile: change, until: /"host"/, exit: [130, 'ended by Ctrl-C'] },
   'rsm hosts add web1 --ip 192.0.2.10 -t role=web': { alone: true, given: without('/api/hosts/1') },
   "rsm hosts edit 'web[1-3]' -t rack=r1": { alone: true },
   "rsm hosts remove 'web[4-5]' --yes": { alone: true },
@@ -227,19 +227,19 @@ export const rows: Readonly<Record<string, Row>> = {
       return { '@id:17': '@id:1' }
     },
   },
-  'rsm hosts install web1': { alone: true, exit: [255, 'it has no SSH credentials'] },
+  'rsm hosts install web1': { alone: true, exit: [255, 'no SSH credentials'] },
   "rsm hosts install -w 'web[1-3]' --sudo --forget-credentials": {
     alone: true,
-    exit: [1, 'they have no SSH credentials'],
+    exit: [1, 'no SSH credentials'],
   },
   "rsm hosts join --ssh 'web[01-20]' --ssh-user admin --sudo -t role=web": {
     alone: true,
-    exit: [1, 'there are no such hosts'],
+    exit: [1, 'the hosts do not exist'],
     given: handedOut,
   },
   "rsm hosts join --ssh 'db[1-3]' -J bastion --ask-sudo-password --accept-new": {
     alone: true,
-    exit: [1, 'there are no such hosts'],
+    exit: [1, 'the hosts do not exist'],
     given: handedOut,
     typed: [[/Password of sudo on 3 hosts: /, 'a password\r']],
   },
@@ -249,12 +249,12 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm hosts upgrade web1': {
     alone: true,
     given: signed,
-    exit: [255, 'its agent was never there'],
+    exit: [255, 'its agent never linked'],
   },
   "rsm hosts upgrade -w 'web[1-5]' --batch-size 1,10%,50% --max-failures 1": {
     alone: true,
     given: signed,
-    exit: [1, 'their agents were never there'],
+    exit: [1, 'their agents never linked'],
   },
   'rsm hosts wait web1 --status OFFLINE': {
     alone: true,
@@ -466,7 +466,7 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm tasks retry latest --yes': {
     alone: true,
-    exit: [1, 'its hosts have never been heard'],
+    exit: [1, 'its hosts never reported'],
     given: async (world) => {
       await run(world, 'echo', { queueSeconds: 0 })
       return {}
@@ -486,7 +486,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm tasks files TASK': { given: fetched },
   'rsm tasks files latest --outdir logs': {
     alone: true,
-    exit: [5, 'its hosts have never been heard: nothing has come'],
+    exit: [5, 'its hosts never reported, so there are no files'],
     given: fetched,
   },
   'rsm tasks wait TASK': { given: task },
@@ -495,7 +495,7 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm tasks wait TASK -o junit=report.xml': { given: task },
   'rsm terminal web1 --run-as deploy -- htop': { typed: [] },
-  'rsm terminal web1': { typed: [[/\$ /, '\r~.']], exit: [255, '~. leaves it'] },
+  'rsm terminal web1': { typed: [[/\$ /, '\r~.']], exit: [255, 'ended by ~.'] },
   'rsm terminal --watch SESSION': { given: session, typed: [[/\$ /, 'q']] },
   'rsm sessions end 12': {
     alone: true,
@@ -532,7 +532,7 @@ export const rows: Readonly<Record<string, Row>> = {
       [/Current password/, 'a password for tests\r'],
       [/Code/, '000000\r'],
     ],
-    exit: [2, 'it is no code of the app'],
+    exit: [2, 'not a code of the app'],
   },
   'rsm totp disable': {
     alone: true,

@@ -8,8 +8,8 @@ import type { ExecutionContext } from 'ava'
 import { cleanEnv } from '../../fixtures/rsm.ts'
 
 /**
- * The commands of a page's blocks in their order. In `console` they stand behind one of these prompts, and a continuation
- * begins with `>` or with blanks. In `sh` every line is a command, up to the `done` of a loop.
+ * The commands of a page's blocks, in order. In `console` they follow one of these prompts, and a continuation begins with `>`
+ * or blanks. In `sh` every line is a command, up to the `done` of a loop.
  */
 export function commandsOf(text: string, prompts: readonly string[] = ['$ ']): string[] {
   const found: string[] = []
@@ -46,7 +46,7 @@ function isAlive(group: number): boolean {
   }
 }
 
-/** One shell for all lines, as the reader has it; what it starts in the background ends with it. */
+/** One shell for all lines, as the reader uses it; its background processes end with it. */
 export function startShell(t: ExecutionContext, home: string) {
   const bin = join(home, 'bin')
   mkdirSync(bin)
@@ -64,7 +64,7 @@ export function startShell(t: ExecutionContext, home: string) {
   t.teardown(async () => {
     const group = -(shell.pid ?? 0)
     process.kill(group, 'SIGTERM')
-    // Server and agents write until they have ended, into what is removed after this.
+    // Server and agents write until they end, into a directory that is removed after this.
     while (isAlive(group)) await delay(50)
   })
   const untilShown = async (pattern: RegExp): Promise<RegExpExecArray> => {
@@ -87,7 +87,7 @@ export function startShell(t: ExecutionContext, home: string) {
   return {
     untilShown,
     background: (command: string) => shell.stdin.write(`${command} </dev/null &\n`),
-    /** Answers what was shown since, and the exit code. */
+    /** Answers the text shown since, and the exit code. */
     async run(command: string): Promise<{ exit: number; text: string }> {
       const from = shown.length
       const mark = `end-of-command-${++count}`

@@ -10,12 +10,12 @@ import { until } from '../until.ts'
 
 const password = 'a password for tests'
 
-/** What the examples of help speak of: a server, its hosts and all that is stored there, and someone's home. */
+/** The world of the examples in help: a server, its hosts and stored objects, and a user's home. */
 export interface ExampleWorld {
   readonly server: TestServer
   readonly home: string
   readonly env: Record<string, string>
-  /** What stands in an example for something else here: the address of the server, ids, paths. */
+  /** Replacements for words of an example: the address of the server, ids, paths. */
   readonly words: Map<string, string>
 }
 
@@ -35,7 +35,7 @@ const files: Record<string, string> = {
   'rsm-token': '',
 }
 
-/** Programs of others that examples use; none of this machine is run in their place. */
+/** Stubs of other programs that examples use, so that none of this machine runs in their place. */
 const programs: Record<string, string> = {
   pwgen: 'echo "a password of pwgen"',
   jq: 'exec cat',
@@ -69,7 +69,7 @@ async function furnishHome(t: ExecutionContext, url: string, token: string) {
   return home
 }
 
-/** An agent whose scripts are no processes: those of the examples restart services. */
+/** Links an agent that starts no processes, because scripts of the examples restart services. */
 async function addAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<void> {
   const identity = await server.enroll(hostname)
   const agent = await ScriptedAgent.link(server, identity, {
@@ -78,7 +78,7 @@ async function addAgent(t: ExecutionContext, server: TestServer, hostname: strin
   t.teardown(() => agent.cut())
   const failed = new Set<string>()
   agent.serve(({ script }) => {
-    // The first run of what fails, so that there is something to retry.
+    // The first run of a script that `fails once` fails, so that there is something to retry.
     const fails = script.includes('fails once') && !failed.has(script)
     failed.add(script)
     return { exitCode: fails ? 1 : 0, output: 'done\n' }
@@ -92,7 +92,7 @@ async function addAgent(t: ExecutionContext, server: TestServer, hostname: strin
     const { sessionId } = payload
     if (type === 'TERMINAL_OPEN' && payload.command === undefined)
       agent.send('TERMINAL_OUTPUT', { sessionId, data: '$ ', sequence: 0 })
-    // A server that has heard of an end says so by the same frame, which asks for nothing.
+    // A server that knows the end acknowledges it with the same frame, which needs no answer.
     else if (!over.has(sessionId)) {
       over.add(sessionId)
       agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
@@ -154,17 +154,17 @@ export interface ExampleServer {
   readonly words: ReadonlyMap<string, string>
 }
 
-// Agents that say nothing are to stay ONLINE.
+// Agents without heartbeats must stay ONLINE.
 const quiet = { heartbeatInterval: 600 }
 
-/** With agents that run what comes. */
+/** A server with agents that run everything. */
 export async function exampleServer(t: ExecutionContext): Promise<ExampleServer> {
   const server = await startTestServer(t, quiet)
   await furnishServer(t, server, true)
   return { server, words: await wordsOf(server) }
 }
 
-/** Servers of their own, whose hosts have never been heard: copies of one, as furnishing each costs more than most examples. */
+/** Separate servers whose hosts never reported: copies of one, because setting each one up costs more than most examples. */
 export async function exampleServers(t: ExecutionContext): Promise<() => Promise<ExampleServer>> {
   const original = await startTestServer(t, quiet)
   await furnishServer(t, original, false)
@@ -177,7 +177,7 @@ export async function exampleServers(t: ExecutionContext): Promise<() => Promise
   }
 }
 
-/** Someone who is logged in there, in a home of their own. */
+/** A user who is logged in to the server, with a home directory. */
 export async function exampleWorld(
   t: ExecutionContext,
   { server, words }: ExampleServer,
