@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events'
 import { patience } from './patience.ts'
 
-/** Characters of what came that a failure shows. */
+/** Characters of the received messages that a failure shows. */
 const mostShown = 2_000
 
-/** Whoever hears messages over a socket: each is kept until the test asks for it. */
+/** A receiver of messages over a socket: each one is kept until the test asks for it. */
 export abstract class Listener<M extends { type: string; payload: unknown }> {
   /** Every message, in order. */
   readonly heard: M[] = []
@@ -17,7 +17,7 @@ export abstract class Listener<M extends { type: string; payload: unknown }> {
     this.#arrivals.emit('message')
   }
 
-  /** The next message of this type that was not asked for before; those of other types stay. */
+  /** The next message of this type that was not answered before; messages of other types stay. */
   async next<T extends M['type']>(
     type: T,
     fits: (payload: Extract<M, { type: T }>['payload']) => boolean = () => true,
@@ -25,7 +25,7 @@ export abstract class Listener<M extends { type: string; payload: unknown }> {
     let found: M | undefined
     const take = () => {
       const at = this.#unread.findIndex((message) => message.type === type && fits(message.payload))
-      // At once: another may wait for the same.
+      // Taken at once, because another call may wait for the same message.
       if (at >= 0) [found] = this.#unread.splice(at, 1)
       return at >= 0
     }
@@ -36,7 +36,7 @@ export abstract class Listener<M extends { type: string; payload: unknown }> {
     return (found as Extract<M, { type: T }>).payload
   }
 
-  /** Looks at each arrival until something holds; rejects with `complaint`. */
+  /** Checks a condition after each arrival until it holds; rejects with `complaint`. */
   protected async untilHeard(holds: () => boolean, complaint: () => string): Promise<void> {
     const signal = AbortSignal.timeout(patience)
     while (!holds())

@@ -1,2 +1,5 @@
-/** Milliseconds that a test waits for what must come, however slow the machine; the runner waits longer, so that the test says what is missing. */
+/**
+ * Longest wait of a test for an event, in milliseconds, even on a slow machine; the runner waits longer, so that the test
+ * reports it.
+ */
 export const patience = process.env['RSM_TESTS']?.startsWith('long') ? 110_000 : 30_000

@@ -1,11 +1,11 @@
-/** What is wrong with a field, by the kind of the field (reliability "Bad input"); `absent` is the field left out. */
+/** Bad values of fields, by the kind of the field (reliability "Bad input"); `absent` omits the field. */
 export const absent = Symbol('absent')
 
 const never: unknown[] = [null, true, [], {}, [null], { toString: 'x' }]
 const noText = [absent, ...never, 0, -1, 1e308]
 const noNumber = [absent, ...never, '', '0', 'NaN', '1e3', '\u0000']
 const noCount = [...noNumber, -1, 1.5, 2 ** 53, 1e308]
-/** Stands for what is nested so deep that `JSON.stringify` has no stack for it; see `textOf`. */
+/** Stands for a value nested too deep for `JSON.stringify`; see `textOf`. */
 const deep = 'nested 10,000 deep'
 const deepText = '['.repeat(10_000) + ']'.repeat(10_000)
 
@@ -34,7 +34,7 @@ export const badValues = {
   optionalLast: noCount.filter((value) => value !== -1 && value !== absent).concat(-2),
   number: [...noNumber, deep],
   exitCode: [...noNumber, -2, 256, 1.5, 2 ** 53, 1e308],
-  /** Of a set to which later versions add. */
+  /** A name from a set that later versions extend. */
   name: [...noText, '', ' ', 'a b', 'x'.repeat(65), '\u0000', 'é', deep],
   stream: [...noText, '', 'stdin', 'STDOUT', '__proto__', 'constructor'],
   type: [...noText, '', 'RUBY', 'bash', '__proto__'],
@@ -52,7 +52,7 @@ export const badValues = {
 
 export type Kind = keyof typeof badValues
 
-/** The frame as it is sent. */
+/** The frame as text, as it is sent. */
 export const textOf = (frame: object) => JSON.stringify(frame).replaceAll(JSON.stringify(deep), deepText)
 
 /** A copy of `good` with `value` at the dotted `path`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What people, broken programs and attackers put where something else belongs (reliability "Bad input"). */
+/** Values that people, broken programs and attackers send in place of others (reliability "Bad input"). */
 const badValues: unknown[] = [
   null,
   true,
@@ -70,7 +70,7 @@ export function changedAt(
 }
 const removed = Symbol('removed')
 
-/** A good body with one fault: a field that is gone, of another kind or shape, or one too many. */
+/** A good body with one fault: a field that is missing, has another type or shape, or is unknown. */
 function oneFault(good: unknown): fc.Arbitrary<string> {
   const places = fc.constantFrom(...pathsOf(good))
   const value = fc.oneof(
@@ -88,7 +88,7 @@ function oneFault(good: unknown): fc.Arbitrary<string> {
   return fc.oneof({ weight: 6, arbitrary: replaced }, gone, more).map((body) => JSON.stringify(body))
 }
 
-/** Text that is no JSON, or JSON with something up its sleeve. */
+/** Text that is not JSON, or JSON with a trick. */
 function brokenText(good: unknown): fc.Arbitrary<string> {
   const text = JSON.stringify(good)
   const cut = fc.integer({ min: 0, max: Math.max(0, text.length - 1) }).map((at) => text.slice(0, at))
@@ -108,12 +108,12 @@ function brokenText(good: unknown): fc.Arbitrary<string> {
   return fc.oneof(cut, tricks, fc.string({ unit: 'binary', maxLength: 200 }))
 }
 
-/** Bodies, as text, that are near a good one and mostly bad. */
+/** Bodies, as text, that are close to a good one and mostly bad. */
 export function badBodies(good: unknown): fc.Arbitrary<string> {
   return fc.oneof({ weight: 8, arbitrary: oneFault(good) }, { weight: 1, arbitrary: brokenText(good) })
 }
 
-/** Query strings about the names that an operation knows, and one that it does not. */
+/** Query strings with the parameters of an operation, and with unknown ones. */
 export function badQueries(names: readonly string[]): fc.Arbitrary<string> {
   const name = fc.constantFrom(...names, 'sizes', '__proto__', 'page[]', '')
   const texts = badValues.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
@@ -140,7 +140,7 @@ export function badQueries(names: readonly string[]): fc.Arbitrary<string> {
   )
 }
 
-/** What stands in a path where an id belongs. */
+/** Strings in a path in place of an id. */
 export const badIds = [
   '0',
   '-1',

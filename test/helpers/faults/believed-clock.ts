@@ -1,6 +1,6 @@
 import type { Age } from '../../../src/disk/agreed-clock.ts'
 
-/** What is asked for ages, with a clock that is never doubted. */
+/** Ages by a clock that is never doubted. */
 export function believed(now: () => number): { age(): Age } {
   return {
     age:

@@ -8,24 +8,24 @@ interface Watch {
   cut: () => void
 }
 
-/** The network between an agent and its server, in the hands of a test: a TCP proxy of its own port. */
+/** The network between an agent and its server, controlled by a test: a TCP proxy on a port of its own. */
 export interface CutLink {
-  /** What the agent is to be given as the server's URL. */
+  /** The server's URL for the agent. */
   readonly url: string
-  /** Connections that stand. */
+  /** Number of open connections. */
   readonly count: number
-  /** Ends every connection, on both sides and in the middle of whatever it carries; new ones are let through. */
+  /** Ends every connection, on both sides and at any byte; new ones are accepted. */
   cut(): void
   /**
-   * Packets vanish, as on a dead path: nobody is told, whatever is sent waits, new connections get no answer; with
-   * `standing` only the connections that stand are dead.
+   * Drops packets, as on a dead path: neither side is notified, sent data waits, and new connections get no answer. With
+   * `standing` only existing connections are dead.
    */
   freeze(options?: { standing?: boolean }): void
-  /** The path is back, and what was on its way with it. */
+  /** Restores the path, and delivers the data that was on its way. */
   thaw(): void
   /**
-   * Cuts at the next piece of what the server says that holds `text`, and resolves then. `deliver`: the agent still gets
-   * that piece. Frames of a server are not masked, so a type like EXECUTE_SCRIPT stands in them as it is.
+   * Cuts at the next piece from the server that holds `text`, and resolves then. `deliver`: the agent still gets that piece. A
+   * server's frames are not masked, so that a type like EXECUTE_SCRIPT is readable in them.
    */
   cutAt(text: string, options: { deliver: boolean }): Promise<void>
   close(): Promise<void>
@@ -38,7 +38,7 @@ interface Pair {
   isFrozen: boolean
 }
 
-/** A proxy before the server at `target`, which may be down, and back later on the same port. */
+/** A proxy in front of the server at `target`, which may stop and start again on the same port. */
 export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target: string): Promise<CutLink> {
   const { hostname, port } = new URL(target)
   const pairs = new Set<Pair>()
@@ -47,13 +47,13 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
 
   function drop(pair: Pair): void {
     pairs.delete(pair)
-    // Not resetAndDestroy: in a worker thread of Node 20 it leaves a handle behind, and the worker never ends.
+    // Not resetAndDestroy: in a worker thread of Node 20 it leaks a handle, and the worker never ends.
     for (const socket of [pair.near, pair.far]) socket.destroy()
   }
   function cut(): void {
     for (const pair of pairs) drop(pair)
   }
-  /** What the watches say of a piece from the server: whether the agent gets it. */
+  /** Shows a piece from the server to the watches; answers whether the agent gets it. */
   function pass(pair: Pair, piece: Buffer): boolean {
     if (watches.length === 0) return true
     const seen = pair.recent + piece.toString('latin1')
@@ -80,9 +80,9 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
       [far, near],
     ] as const) {
       socket.on('end', () => other.end())
-      // A reset on one side is one on the other; it is no fault of the test.
+      // A reset on one side resets the other; it is not a failure of the test.
       socket.on('error', () => drop(pair))
-      // One side that has ended is still to be cut, and to be closed, as long as the other has not.
+      // Keep the pair until both sides are closed, so that a half-closed one can still be cut.
       socket.on('close', () => near.destroyed && far.destroyed && pairs.delete(pair))
       if (pair.isFrozen) socket.pause()
     }

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
 
-/** What a PostgreSQL client says last: Terminate, of four bytes. */
+/** The last message of a PostgreSQL client: Terminate, of four bytes. */
 const terminate = Buffer.from('X\0\0\0\x04', 'latin1')
 
-/** A TCP proxy before PostgreSQL that lets everything through but the end of connections, as a path whose state was lost. */
+/** A TCP proxy in front of PostgreSQL that drops only the ends of connections, as a path that lost its state. */
 export async function startDeafRelay(t: Pick<ExecutionContext, 'teardown'>, port: number): Promise<number> {
   const sockets = new Set<Socket>()
   const proxy = createServer({ allowHalfOpen: true }, (near) => {

@@ -18,7 +18,7 @@ export async function openFixture(t: ExecutionContext): Promise<Fixture> {
   const server = await startTestServer(t)
   const agent = await server.enroll('web1')
   const hostIds = [agent.hostId]
-  // The first use of an agent's token is noted in the store, whatever the body says.
+  // The first use of an agent's token is recorded in the store, whatever the body is.
   const { agentId } = agent
   const auth = { authorization: `Bearer ${agent.token}` }
   await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'HEALTHY' }, auth)
@@ -112,6 +112,6 @@ export function pathOf({ url }: RegisteredOperation, fixture: Fixture, id?: stri
   return url.replace(/:\w+/, id ?? fixture.ids[noun] ?? '1').replace(':version', '1')
 }
 
-/** Whether an operation is the agent's: only its token gets as far as the body. */
+/** The agent's token for its operations: any other token is refused before the body is read. */
 export const callerOf = ({ operation }: RegisteredOperation, { server, agent }: Fixture) =>
   operation.allow.agent && !operation.allow.users ? agent.token : server.token

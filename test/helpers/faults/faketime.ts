@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 
 const library = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 
-/** Why no clock can be faked here, or null. */
+/** The reason why no clock can be faked here, or null. */
 export const noFaketime: string | null = existsSync(library) ? null : 'Debian: apt-get install faketime'
 
-/** What makes a process see a wall clock that is off by what stands in a file, as `+40d`; the other clocks stay true. */
+/** Environment of a process whose wall clock is off by the text of a file, such as `+40d`; its other clocks stay true. */
 export function fakedBy(file: string): NodeJS.ProcessEnv {
   return {
     LD_PRELOAD: library,

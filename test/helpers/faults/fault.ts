@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import type { FaultPoint } from '../../../src/core/fault-point.ts'
 import { patience } from '../patience.ts'
 
-/** Where a process ends itself: a fault point, or the Nth time that it comes there. */
+/** The place where a process ends itself: a fault point, or its Nth visit. */
 export type Fault = FaultPoint | `${FaultPoint}@${number}`
 
-/** What a process stops at until a file is there. */
+/** A point at which a process waits until a file exists. */
 export interface Hold {
   point: FaultPoint
   gate: string
@@ -24,7 +24,7 @@ export function withFault(
   }
 }
 
-/** The same in variables alone: of a process that is started with them. It counts from when the file `from` is there. */
+/** The fault as variables alone, for a process that inherits them. Visits count once the file `from` exists. */
 export const faultVariables = (fault: Fault, hold?: Hold, from?: string): Record<string, string> => ({
   ...withFault(fault, hold).env,
   ...(from !== undefined && { RSM_FAULT_FROM: from }),
@@ -36,7 +36,7 @@ export async function crashed(child: ChildProcess): Promise<void> {
   const signal = AbortSignal.timeout(patience)
   if (child.exitCode === null && child.signalCode === null)
     await once(child, 'exit', { signal }).catch(() => {
-      throw new Error(`it did not come to its fault within ${patience} ms`)
+      throw new Error(`it did not reach its fault within ${patience} ms`)
     })
   if (child.signalCode !== 'SIGKILL') throw new Error(`it ended with ${child.exitCode ?? child.signalCode}`)
 }

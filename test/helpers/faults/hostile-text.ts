@@ -1,4 +1,6 @@
-/** What a reader may go over again for each sign of a long text: separators, blanks, openings without an end, words of our syntaxes. */
+/**
+ * Units that a backtracking parser may read again and again: separators, blanks, unclosed openings, keywords of rsm's syntaxes.
+ */
 const units = [
   ' ',
   '\t',
@@ -35,12 +37,12 @@ const units = [
   '<!--',
 ]
 
-/** Texts of this many signs that are nothing but one unit, alone and between two letters. */
+/** Texts of this many characters that repeat one unit, alone and between two letters. */
 export const hostileTexts = (signs: number): string[] =>
   units.flatMap((unit) => {
     const run = unit.repeat(Math.ceil(signs / unit.length)).slice(0, signs - 2)
     return [`${run}  `.slice(0, signs), `a${run}b`]
   })
 
-/** As harmless as a text of this many signs can be. */
+/** The most harmless text of this many characters. */
 export const harmlessText = (signs: number): string => 'a'.repeat(signs)

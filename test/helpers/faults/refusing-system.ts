@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava'
 
 type Refusable = 'watch' | 'writeSync' | 'fsyncSync' | 'openSync'
 
-/** Puts `fault` in the place of a call of `node:fs`, which it is given first. The answer ends it. */
+/** Replaces a function of `node:fs` by `fault`, which gets the original first. Answers a function that restores it. */
 export function replace(
   t: ExecutionContext,
   name: Refusable,
@@ -22,8 +22,8 @@ export function replace(
 }
 
 /**
- * Makes a call of `node:fs` throw `code` where `when` says so, for all modules of this test file: for faults that the
- * machine itself can't be made to show, as inotify used up. Gives what ends it.
+ * Makes a function of `node:fs` throw `code` when `when` is true, for all modules of this test file: for faults that cannot be
+ * provoked on the machine itself, such as exhausted inotify watches. Answers a function that ends it.
  */
 export function refuse(
   t: ExecutionContext,

@@ -23,22 +23,21 @@ interface Window {
   starts?: number
   results?: Partial<TaskResult>[]
   stdout?: string
-  /** The server of the task comes there, whichever server has the links. */
+  /** The task's owner reaches the point, whichever server has the links. */
   isOfPlan?: true
 }
 
-/** A server with a fault, and where its hosts and scripts keep what is theirs. */
+/** A server with a fault, and the paths that its hosts and scripts use. */
 export interface Site {
   t: ExecutionContext
-  /** What clients know, also after the crash. */
+  /** The server as clients reach it, also after the crash. */
   server: TestServer
-  /** What agents know. */
+  /** The server as agents reach it. */
   links: TestServer
-  /** The one with the fault. */
   faulty: TestServer
-  /** Settles after the crash, when a server is there again. */
+  /** Settles after the crash, when a server is up again. */
   crashed: () => Promise<void>
-  /** Hears of the task as soon as a client knows of it. */
+  /** Called with the task as soon as a client knows of it. */
   asked?: (taskId: string) => void
   traces: string
   gate: string
@@ -56,10 +55,10 @@ interface Host {
   dataDir: string
 }
 
-/** Sites may share a store. */
+/** The name is unique because sites may share a store. */
 const hostOf = ({ traces }: Site, name: string) => `${name}-${basename(traces).slice(-6).toLowerCase()}`
 
-/** A host with a real agent, which goes on over every restart of the server. */
+/** A host with a real agent, which keeps running over every restart of the server. */
 async function newHost(site: Site, name = 'web1'): Promise<Host> {
   const { t, server, links } = site
   const hostname = hostOf(site, name)
@@ -85,13 +84,13 @@ async function linkedHost(site: Site, hostname = 'web1'): Promise<Host & { agent
   return { ...host, agent, hostId: agent.hostId ?? 0 }
 }
 
-/** A request to the server with the fault, or to whoever is there in its place; null where nobody answered. */
+/** Sends a request to the server with the fault, or to its replacement; null if there is no answer. */
 async function api({ faulty, server, traces }: Site, path: string, body?: unknown): Promise<Answer | null> {
   for (const one of [faulty, server])
     try {
       return await one.api('POST', path, body, { 'idempotency-key': traces })
     } catch {
-      // It is being killed.
+      // The server is being killed.
     }
   return null
 }
@@ -99,13 +98,13 @@ async function api({ faulty, server, traces }: Site, path: string, body?: unknow
 const finished = ({ server }: Site, taskId: string) =>
   followThrough(server, taskId, { entries: [], resumed: 0 })
 
-/** Made right before the first request: what came before it is not what a test is about. */
+/** Created right before the first request, so that earlier visits of a fault point do not count. */
 export const askedFile = (gate: string): string => `${gate}.asked`
 
-/** Sends the same request until the server has taken it, as a client that means it once. */
+/** Repeats one request until the server accepts it, as a client does that wants one task. */
 async function ask(site: Site, hostIds: number[], content: string, options = {}): Promise<string> {
   const body = { script: { content }, target: { hostIds }, timeout: 120, ...options }
-  // What a new link makes its server look for has been looked for.
+  // The server's work for a new link is done by then.
   await delay(300)
   writeFileSync(askedFile(site.gate), '')
   for (;;) {
@@ -119,7 +118,7 @@ async function ask(site: Site, hostIds: number[], content: string, options = {})
   }
 }
 
-/** The request, the crash wherever it comes, and the end: the client repeats what was not answered. */
+/** Makes the request, lives through the crash and waits for the end; the client repeats unanswered requests. */
 async function lives(site: Site, hostIds: number[], content: string, options = {}): Promise<Task> {
   const [taskId] = await Promise.all([ask(site, hostIds, content, options), site.crashed()])
   return finished(site, taskId)
@@ -127,11 +126,11 @@ async function lives(site: Site, hostIds: number[], content: string, options = {
 
 async function plain(site: Site): Promise<Task> {
   const { hostId } = await linkedHost(site)
-  // A client that asks right after the restart finds the host not yet back.
+  // Right after the restart, the host is not linked yet.
   return lives(site, [hostId], script(site), { queueSeconds: 100 })
 }
 
-/** The turn of the second host has come, which is away. */
+/** The turn of the second host comes while it is offline. */
 async function away(site: Site): Promise<Task> {
   const [first, second] = [await linkedHost(site), await linkedHost(site, 'web2')]
   await second.agent.stop()
@@ -150,12 +149,12 @@ async function unreachable(site: Site): Promise<Task> {
   return lives(site, [id], script(site), { queueSeconds: 0 })
 }
 
-/** Waits until the server has the first line of a script: what it acknowledged outlasts the agent's journal. */
+/** Waits until the server has the first line of a script: acknowledged output outlasts the agent's journal. */
 async function hasFirstLine({ server }: Site, taskId: string): Promise<void> {
   while (!(await entries(server, taskId)).some(({ data }) => data.includes('one'))) await delay(20)
 }
 
-/** The agent comes back to a script that runs: `before` it says HELLO something may happen to it. */
+/** The agent returns to a running script; `before` changes something before its HELLO. */
 async function agentReturns(
   site: Site,
   before: (host: Host) => Promise<void> = async () => {},
@@ -208,11 +207,11 @@ async function cancels(site: Site): Promise<Task> {
   return finished(site, taskId)
 }
 
-/** The link goes in the moment in which "sent" is written: the frame never leaves. */
+/** The link closes at the moment when "sent" is written, so the frame never leaves. */
 async function returned(site: Site): Promise<Task> {
   const { server, gate } = site
   const identity = await server.enroll(hostOf(site, 'web1'))
-  // What stands between would tell of the cut later.
+  // A proxy in between would report the cut later.
   const agent = await ScriptedAgent.link(site.faulty, identity)
   const asking = ask(site, [identity.hostId], 'true', { queueSeconds: 100 })
   while (!existsSync(`${gate}.held`)) await delay(20)
@@ -229,7 +228,7 @@ async function returned(site: Site): Promise<Task> {
   return ended
 }
 
-/** An agent that says it knows nothing of a script, and later how it ended. */
+/** An agent that reports a script as unknown, and later how it ended. */
 async function late(site: Site): Promise<Task> {
   const { server } = site
   const identity = await server.enroll(hostOf(site, 'web1'))
@@ -281,7 +280,7 @@ export const windows: Record<ServerPoint, Window> = {
   'server.lost.before': { life: journalLost, results: [lost], stdout: 'one\n' },
   'server.lost.after': { life: journalLost, results: [lost], stdout: 'one\n' },
   'server.output.before': { life: plain, nth: 2 },
-  // Under load one write takes all there is.
+  // Under load one write takes all pending output.
   'server.output.written': { life: plain },
   'server.output.after': { life: plain, nth: 2 },
   'server.cancelled.before': cancelled,
@@ -300,20 +299,20 @@ export const windows: Record<ServerPoint, Window> = {
   'server.late.after': { life: late, ...scripted, results: [{ ...lost, exitCode: null }] },
 }
 
-/** A frame that did not leave is what a link that goes at the right moment makes; no test can force it, so each may try again. */
+/** A frame stays unsent only if the link closes at the right moment; no test can force that, so each may try again. */
 export async function reached(point: ServerPoint, attempt: () => Promise<void>): Promise<void> {
   for (let left = point.startsWith('server.returned') ? 3 : 1; ; left -= 1)
     try {
       return await attempt()
     } catch (error) {
-      if (left === 1 || !String(error).includes('did not come to its fault')) throw error
+      if (left === 1 || !String(error).includes('did not reach its fault')) throw error
     }
 }
 
 export const toldOf = ({ starts = 1, results = [ran] }: Window): string =>
-  `${starts} start, ${results.map(({ status }) => status).join(', ')}, whatever was written once`
+  `${starts} start, ${results.map(({ status }) => status).join(', ')}, output once`
 
-/** What a server of this window is started with; `held`: where one stands still whose frames are not to leave. */
+/** The fault of a server in this window; `held`: the point at which a server waits while its frames must not leave. */
 export function faultOf(
   point: ServerPoint,
   gate: string,
@@ -329,7 +328,7 @@ export const stdoutOf = (output: readonly { hostId: number; stream: string; data
     .map(({ stream, data }) => (stream === 'stdout' ? data : ''))
     .join('')
 
-/** Lives through a window, and expects of it what the table says; answers the task. */
+/** Runs through a window and checks the expectations of the table; answers the task. */
 export async function livesThrough(site: Site, point: ServerPoint): Promise<Task> {
   const { t, server, traces } = site
   const { life, starts = 1, results = [ran], stdout = 'one\ntwo\n' } = windows[point]
@@ -339,7 +338,7 @@ export async function livesThrough(site: Site, point: ServerPoint): Promise<Task
   t.is(await startsIn(traces), starts)
   if (point.startsWith('server.late')) t.is(ended.results[0]?.lateResult?.exitCode, 4)
   t.is(stdoutOf(await entries(server, ended.taskId)), stdout)
-  // Nothing is left in the way of the next task, and none started twice.
+  // Nothing is left to start, and nothing started twice.
   t.is((await server.data('GET', '/api/tasks')).totalElements, tasksBefore + 1)
   return ended
 }

@@ -1,7 +1,7 @@
 import { sinceBoot } from '../../../src/disk/agreed-clock.ts'
 import type { Clock } from '../../../src/disk/clock.ts'
 
-/** A clock that a test sets forward: time passes, and all that tells it goes on from there. */
+/** A clock that a test moves forward: time passes for everything that reads it. */
 export class ShiftedClock implements Clock {
   #ahead = 0
   #set = 0
@@ -22,7 +22,7 @@ export class ShiftedClock implements Clock {
     this.#ahead += seconds * 1000
   }
 
-  /** Somebody sets the wall clock: no time passes. */
+  /** Sets the wall clock, as a user does; no time passes. */
   set(seconds: number): void {
     this.#set += seconds * 1000
   }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A disk of so many bytes that a test can fill, mounted with these options too; null where nothing may be mounted. */
+/** Mounts a disk of `bytes` bytes that a test can fill, with these options too; null if mounting is not permitted. */
 export function mountSmallDisk(bytes: number, more = 'rw'): { directory: string; unmount(): void } | null {
   const directory = mkdtempSync(join(tmpdir(), 'rsm full-'))
   try {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ExecutionContext } from 'ava'
 
-/** Says how often it read, and what was not one number from the first line to the last. */
+/** Prints the number of reads, and every text whose lines are not all the same number. */
 const reader = `const { readFileSync } = require('node:fs')
 const lines = Number(process.argv[2])
 let reads = 0
@@ -15,10 +15,13 @@ const look = () => {
 }
 look()`
 
-/** A text of which any part shows that it is one. */
+/** A text of equal lines, so that a mix of two versions is noticed. */
 export const wholeText = (n: number, lines: number): Buffer => Buffer.from(`${n}\n`.repeat(lines))
 
-/** Reads a file that always holds a whole text, in a loop in a process of its own; the answer ends it, and says what it saw: `reads N` and a line for each part. */
+/**
+ * Reads a file in a loop in a process of its own, checking that it always holds a whole text. The answer ends it, and returns
+ * its output: `reads N` and a line for each partial text.
+ */
 export function readInLoop(t: ExecutionContext, path: string, lines: number): () => Promise<string> {
   const child = spawn(process.execPath, ['-e', reader, path, String(lines)], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -5,17 +5,17 @@ import { createInterface } from 'node:readline'
 import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-/** Whether Prometheus is here (Debian package `prometheus`). */
+/** Whether Prometheus is installed (Debian package `prometheus`). */
 export const hasPrometheus = spawnSync('prometheus', ['--version']).error === undefined
 
 export interface Prometheus {
-  /** Evaluates now; rejects with what Prometheus says of an expression that it can't evaluate. */
+  /** Evaluates now; rejects with Prometheus' message about an expression that it cannot evaluate. */
   query(expression: string): Promise<readonly { metric: Record<string, string>; value: [number, string] }[]>
-  /** Its rules, with what came of them. */
+  /** Its rules, with their health and errors. */
   rules(): Promise<readonly { name: string; health: string; lastError?: string }[]>
 }
 
-/** A real Prometheus with this configuration, until the test is over. */
+/** Runs a real Prometheus with this configuration until the test is over. */
 export async function startPrometheus(t: ExecutionContext, config: string): Promise<Prometheus> {
   const data = temporaryDirectory(t)
   const child = spawn(
@@ -48,7 +48,7 @@ export async function startPrometheus(t: ExecutionContext, config: string): Prom
   }
 }
 
-/** It says in either order where it listens and that it is ready. */
+/** Prometheus logs its address and that it is ready, in either order. */
 async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
   const told: string[] = []
   const address = () => /msg="Listening on" address=(\S+)/.exec(told.join('\n'))?.[1]
@@ -56,7 +56,7 @@ async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
     told.push(line)
     if (address() && told.some((one) => one.includes('Server is ready'))) break
   }
-  // What it says from here on is read and dropped: a full pipe would stop it.
+  // Later output is read and dropped: a full pipe would stop Prometheus.
   log.resume()
   return address() ?? Promise.reject(new Error(`Prometheus did not start: ${told.join('\n')}`))
 }

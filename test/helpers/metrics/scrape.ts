@@ -1,10 +1,10 @@
 import type { TestServer } from '../servers/server.ts'
 
-/** The text of a scrape, and its series by name and labels as they stand in it. */
+/** The text of a scrape, and its series by name and labels as written. */
 export interface Scrape {
   text: string
   series: ReadonlySet<string>
-  /** The value of a series as it stands in the text, such as `rsm_hosts{status="ONLINE"}`; 0 when it is not there. */
+  /** The value of a series by its text, such as `rsm_hosts{status="ONLINE"}`; 0 if it is missing. */
   of: (series: string) => number
 }
 

@@ -7,10 +7,10 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 const checkout = resolve(import.meta.dirname, '../../../..')
 const built = ['package.json', 'oclif.manifest.json', 'bin', 'dist/src', 'dist/native', 'dist/test/fixtures']
 
-/** The packages that stand by name, and all that they need. */
+/** These packages and all of their dependencies. */
 function withTheirs(names: readonly string[]): Set<string> {
   const found = new Set(names)
-  // Grows while it is walked.
+  // The set grows while it is iterated.
   for (const name of found) {
     const about = readFileSync(join(checkout, 'node_modules', name, 'package.json'), 'utf8')
     const { dependencies = {} } = JSON.parse(about) as { dependencies?: Record<string, string> }
@@ -21,8 +21,8 @@ function withTheirs(names: readonly string[]): Set<string> {
 }
 
 /**
- * A copy of what has been built, with the packages named, that every user may read, until the test is over: the checkout
- * may lie in a home that others can't enter. Answers its directory.
+ * Copies the build and these packages to a directory that every user may read, until the test is over: the checkout may be in a
+ * home that others cannot enter. Answers the directory.
  */
 export function openProgram(t: Pick<ExecutionContext, 'teardown'>, packages: readonly string[] = []): string {
   const copy = temporaryDirectory(t)
@@ -32,7 +32,7 @@ export function openProgram(t: Pick<ExecutionContext, 'teardown'>, packages: rea
     cpSync(join(checkout, part), join(copy, part), { recursive: true })
   }
   chmodSync(copy, 0o755)
-  // Whoever built it may have let nobody else read it.
+  // The build may be readable by its user only.
   spawnSync('chmod', ['-R', 'a+rX', copy])
   return copy
 }

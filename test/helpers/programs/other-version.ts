@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 
-/** What is installed at `prefix`: this build under another version. */
+/** Installs this build as another version at `prefix`. */
 export async function installVersion(prefix: string, version: string): Promise<void> {
   await mkdir(join(prefix, 'dist'), { recursive: true })
   await cp(resolve('bin'), join(prefix, 'bin'), { recursive: true })
@@ -14,11 +14,11 @@ export async function installVersion(prefix: string, version: string): Promise<v
   await writeFile(join(prefix, 'package.json'), JSON.stringify({ ...description, version }))
 }
 
-/** One file in `root` that starts what is installed at `prefix`, as an executable of rsm does. */
+/** One file in `root` that starts the installation at `prefix`, as an executable of rsm does. */
 export const executableOf = (root: string, prefix: string): Promise<string> =>
   script(join(root, `rsm-${basename(prefix)}`), `exec ${process.execPath} ${join(prefix, 'bin/run.js')} "$@"`)
 
-/** An executable of this text in sh. */
+/** Writes an executable sh script with this text. */
 export async function script(path: string, text: string): Promise<string> {
   await writeFile(path, `#!/bin/sh\n${text}\n`)
   await chmod(path, 0o755)

@@ -1,14 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Milliseconds that what an ended program has said may still be on its way. */
+/** Milliseconds that the last output of an ended program may take to arrive. */
 const underway = 500
-/** Characters of its last words. */
+/** Characters of the last output in an error. */
 const longestWords = 2_000
 
 /**
- * What a program has said on stdout, once that holds `wanted`: by default its first line. Rejects when the program ends
- * before, with its last words: those on stderr, where that is a pipe.
+ * The output of a program on stdout, once it contains `wanted`: by default its first line. Rejects if the program ends first,
+ * with its last output, also from stderr if that is a pipe.
  */
 export async function said(child: ChildProcess, wanted = '\n'): Promise<string> {
   let stdout = ''
@@ -32,7 +32,7 @@ export async function said(child: ChildProcess, wanted = '\n'): Promise<string> 
   })
 }
 
-/** Shows in the test's own log what a program says on stderr. */
+/** Copies a program's stderr to that of the test. */
 export function shownErrors(child: ChildProcess): void {
   child.stderr?.on('data', (data: Buffer) => process.stderr.write(data))
 }

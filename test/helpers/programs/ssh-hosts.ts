@@ -6,7 +6,7 @@ import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { onSteadyPort } from '../servers/steady-port.ts'
 
-/** Whether hosts behind an sshd can be had: takes root, mounts, OpenSSH of both ends, and sudo. */
+/** Whether hosts behind an sshd can be started: requires root, mounts, OpenSSH client and server, and sudo. */
 export const hasSshHosts =
   process.getuid?.() === 0 &&
   existsSync('/usr/sbin/sshd') &&
@@ -16,49 +16,49 @@ export const hasSshHosts =
 /** The password of the user `deploy` on each host. */
 export const deployPassword = 'a password for sudo'
 
-/** The setup of a host on which the agent is started as by systemd. */
+/** Setup of a host on which the agent is started as by systemd. */
 export const managed = `mkdir -p /run/systemd/system
 install -m 755 ${resolve('test/fixtures/systemctl.sh')} /usr/local/bin/systemctl
 printf '#!/bin/sh\\ncat /run/rsm-agent.log\\n' > /usr/local/bin/journalctl
 chmod 755 /usr/local/bin/journalctl`
 
 interface HostOptions {
-  /** Run there before its sshd starts, as root. */
+  /** Script that runs on the host before its sshd starts, as root. */
   readonly setup?: string
-  /** Further lines of its entry in the configuration of ssh. */
+  /** Further lines of its entry in the ssh configuration. */
   readonly config?: readonly string[]
   /** Further lines of its sshd_config. */
   readonly sshd?: readonly string[]
-  /** Whether its key is in known_hosts. */
+  /** Whether known_hosts has its key. */
   readonly isKnown?: boolean
 }
 
 export interface SshHost {
   readonly port: number
-  /** What its sshd has said. */
+  /** The log of its sshd. */
   log(): string
   stop(): Promise<void>
 }
 
 export interface SshHosts {
-  /** In front of the PATH: an `ssh` that reads the configuration of these hosts in place of the one in the user's home. */
+  /** First directory of the PATH: its `ssh` reads the configuration of these hosts in place of the user's. */
   readonly bin: string
-  /** NAME/host and NAME/host.pub in it are the keys of a host. */
+  /** Holds NAME/host and NAME/host.pub, the keys of each host. */
   readonly directory: string
   readonly knownHosts: string
   /** Private key of root and deploy. */
   readonly key: string
-  /** All words that this `ssh` was ever given: every user of a machine sees them. */
+  /** All arguments that this `ssh` ever got: every user of a machine can see them. */
   words(): string
-  /** Starts one whose name is NAME, also to ssh. Its users are root and deploy. */
+  /** Starts a host with this name, also for ssh. Its users are root and deploy. */
   start(name: string, options?: HostOptions): Promise<SshHost>
-  /** A line of its own in the configuration, for names behind which no host of ours is. */
+  /** Adds an entry to the configuration, for names without a host. */
   configure(name: string, lines: readonly string[]): void
-  /** Runs a script there as root, over the same ssh. */
+  /** Runs a script on a host as root, over the same ssh. */
   run(name: string, script: string, options?: readonly string[]): string
 }
 
-/** Hosts of this machine that have files, a name and processes of their own. */
+/** Hosts on this machine with files, a name and processes of their own. */
 export function sshHosts(t: ExecutionContext): SshHosts {
   const directory = temporaryDirectory(t)
   const [config, knownHosts, key] = ['config', 'known_hosts', 'id'].map((name) => join(directory, name)) as [
@@ -103,7 +103,7 @@ export function sshHosts(t: ExecutionContext): SshHosts {
       keygen(join(own, 'host'))
       return onSteadyPort(async (port) => {
         const settings = [
-          // Of two that set the same the first holds.
+          // sshd uses the first of two equal settings.
           ...sshd,
           `HostKey ${own}/host`,
           'AuthorizedKeysFile /etc/ssh/authorized',
@@ -120,7 +120,7 @@ export function sshHosts(t: ExecutionContext): SshHosts {
           join(own, 'setup.sh'),
           `install -m 644 ${key}.pub /etc/ssh/authorized\n${user}${setup}\n`,
         )
-        // A runner that is killed takes its hosts with it.
+        // A killed runner takes its hosts with it.
         const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child']
         const held = [
           '--pdeathsig',

@@ -6,17 +6,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-/** A Debian with systemd, as `.ci/systemd-root` makes one. */
+/** A Debian with systemd, made by `.ci/systemd-root`. */
 const root = process.env['RSM_SYSTEMD_ROOT'] ?? ''
-/** Whether a machine can be booted: takes root. */
+/** Whether a machine can be booted: requires root. */
 export const hasSystemdRoot = existsSync(join(root, 'lib/systemd/systemd')) && process.getuid?.() === 0
 
 export interface Machine {
-  /** Runs a script on the machine, as root; anything but 0 fails the test, if no other code is meant. */
+  /** Runs a script on the machine, as root; any exit code but the expected one fails the test. */
   readonly run: (script: string, exit?: number) => Promise<string>
 }
 
-/** A machine of its own: systemd as PID 1 of its namespaces. */
+/** Boots a machine: systemd as PID 1 of its own namespaces. */
 export async function boot(t: ExecutionContext): Promise<Machine> {
   const disk = join(temporaryDirectory(t), 'disk')
   execFileSync('cp', ['-a', root, disk])

@@ -5,7 +5,7 @@ import { ProcessTable, type Tree } from '../../../src/agent/processes/processes.
 
 const own = process.getuid?.() ?? 0
 
-/** A process that leads a group, which ends with the test. */
+/** Starts a process that leads a group; the group ends with the test. */
 export function started(t: ExecutionContext, argv: string[], env: Record<string, string> = {}): ChildProcess {
   const [program = '', ...words] = argv
   const child = spawn(program, words, {
@@ -23,7 +23,7 @@ export function started(t: ExecutionContext, argv: string[], env: Record<string,
   return child
 }
 
-/** What the processes of an execution are found by. */
+/** The marks by which the processes of an execution are found. */
 export function treeOf(mark: string, child: ChildProcess | null): Tree {
   const pid = child?.pid ?? 0
   const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
@@ -32,7 +32,7 @@ export function treeOf(mark: string, child: ChildProcess | null): Tree {
 
 export const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
 
-/** How many processes have the mark. */
+/** Number of processes with this mark. */
 export async function running(mark: string): Promise<number> {
   return (await new ProcessTable().scan()).filter((each) => each.tag === mark).length
 }

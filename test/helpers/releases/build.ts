@@ -18,7 +18,7 @@ const held = [
 /** rsm as `npm run package npm` lays it out, as another version and with a release key. */
 export interface OwnBuild {
   readonly version: string
-  /** What starts it with Node. */
+  /** Its program, for Node. */
   readonly program: string
   /** A stand-in for its single executable: a script that starts it. */
   readonly executable: string
@@ -30,7 +30,7 @@ function place(path: string, root: string): void {
   cpSync(resolve(path), to, { recursive: true })
 }
 
-/** Of what this checkout was built to; `before` are lines of sh that its stand-in runs first. */
+/** Makes it from the output of this checkout's build; its stand-in first runs the sh lines `before`. */
 export function makeBuild(
   t: Pick<ExecutionContext, 'teardown'>,
   { version, key, before = '' }: { version: string; key?: ReleaseKey; before?: string },

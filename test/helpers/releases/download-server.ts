@@ -8,7 +8,7 @@ import type { UpgradeOrder } from '../../../src/agent/upgrade/order.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 export const bytes = Buffer.alloc(400_000, 'rsm')
-/** The executable that an agent is to download. */
+/** The executable that an agent must download. */
 export const wanted = {
   name: 'rsm-linux-x64',
   size: bytes.length,
@@ -17,7 +17,7 @@ export const wanted = {
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, nth: number) => void
 
-/** A server that answers each request as it is told to; gives what ranges it was asked for. */
+/** A server that answers each request with `answer`; lists the ranges of the requests. */
 export async function serve(t: ExecutionContext, answer: Answer, timeout = 30) {
   const ranges: (string | undefined)[] = []
   const server = createServer((request, response) => {

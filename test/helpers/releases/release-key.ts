@@ -15,7 +15,7 @@ export function newReleaseKey(): ReleaseKey {
 
 export const ownArch = process.arch === 'arm64' ? 'arm64' : 'x64'
 
-/** What stands in the `.sig` of an executable of these bytes. */
+/** Content of the `.sig` file of an executable with these bytes. */
 export function signedBy(
   { key }: ReleaseKey,
   version: string,

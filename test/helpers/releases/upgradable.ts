@@ -11,23 +11,23 @@ import { until } from '../until.ts'
 import type { OwnBuild } from './build.ts'
 import { ownArch, type ReleaseKey, signedBy } from './release-key.ts'
 
-/** An agent of a build, as somebody starts it by hand. */
+/** An agent of a build, started as by hand. */
 export interface Upgradable {
   readonly hostname: string
   readonly dataDir: string
-  /** The process that was started; after an upgrade it may wait for another that is the agent. */
+  /** The started process; after an upgrade it may wait for another process that is the agent. */
   readonly pid: number
-  /** What it says of itself; null where none runs. */
+  /** Its own state; null if none runs. */
   state(): KeptState | null
-  /** What `releases/current` leads to; null where it is not there. */
+  /** Target of `releases/current`; null if it does not exist. */
   current(): string | null
   /** Starts it again, after its end. */
   start(): void
-  /** SIGKILL for what was started, and for the agent. */
+  /** Kills the started process and the agent with SIGKILL. */
   kill(): Promise<void>
 }
 
-/** Starts it again whenever it ends, until SIGTERM, as systemd does. */
+/** Restarts it whenever it ends, until SIGTERM, as systemd does. */
 const supervisor = `trap 'kill $agent; wait $agent; exit' TERM
 while :; do "$@" & agent=$!; wait $agent; sleep 0.5; done`
 
@@ -66,7 +66,7 @@ export async function upgradableAgent(
       try {
         process.kill(pid, signal)
       } catch {
-        // It was the same.
+        // The agent was the started process itself.
       }
     await running.done
   }
@@ -97,7 +97,7 @@ export async function upgradableAgent(
   }
 }
 
-/** Lets the server hold a build, signed. */
+/** Adds a signed build to the server's releases. */
 export const release = (
   server: { readonly dataDir: string },
   key: ReleaseKey,

@@ -1,6 +1,6 @@
 import { resolveInSlices, type Sliced } from '../../../src/core/selector/resolve.ts'
 
-/** What sliced work comes to, where nobody else waits. */
+/** The result of sliced work, run without pauses. */
 export function atOnce<T>(work: Sliced<T>): T {
   let step = work.next()
   while (step.done !== true) step = work.next()

@@ -6,15 +6,15 @@ export interface NodesetCall {
   readonly nodes: string
 }
 
-/** Groups as ClusterShell has them: a source, `cluster` being the default, with the node set of each of its groups. */
+/** Groups of ClusterShell: sources, with `cluster` as the default, and the node set of each of their groups. */
 export interface NodesetGroups {
   readonly every: string
   readonly sources: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 /**
- * The program `nodeset` itself, called again and again in one process, which a process a call would take minutes for: what
- * /usr/bin/nodeset does is call this `main`. Only where its groups come from is set here, which is /etc otherwise.
+ * The program `nodeset`, called repeatedly in one process, because one process per call would take minutes: /usr/bin/nodeset
+ * only calls this `main`. Only the source of its groups is set here, in place of /etc.
  */
 const program = `
 import contextlib, io, json, sys
@@ -50,7 +50,7 @@ interface Answer {
 
 const noGroups: NodesetGroups = { every: '', sources: { cluster: {} } }
 
-/** What `nodeset` prints for each call, its lines sorted where it expands; an Error where it refuses. */
+/** Output of `nodeset` for each call, with sorted lines if it expands; an Error if it refuses. */
 export function askNodeset(calls: readonly NodesetCall[], groups = noGroups): (string | Error)[] {
   const output = execFileSync('/usr/bin/python3', ['-c', program], {
     input: JSON.stringify({ calls, groups }),
@@ -65,7 +65,7 @@ export function askNodeset(calls: readonly NodesetCall[], groups = noGroups): (s
   })
 }
 
-/** Whether Debian's clustershell is here to compare with (2026-11-21). */
+/** Whether Debian's clustershell is installed for comparison (2026-11-21). */
 export function hasNodeset(): boolean {
   try {
     return askNodeset([{ command: '-f', nodes: 'web1,web2' }])[0] === 'web[1-2]'
