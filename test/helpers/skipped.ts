@@ -2,7 +2,7 @@ import test, { type Implementation, type TestFn } from 'ava'
 
 const noHook = () => undefined
 
-/** Skips every test, and says why in its title. */
+/** Skips every test, with the reason in its title. */
 export function skipped(why: string): TestFn {
   const skip = (title: string, implementation: Implementation<[]>) =>
     test.skip(`${title} (skipped: ${why})`, implementation)

@@ -2,7 +2,7 @@ import { extract, type Headers, pack } from 'tar-stream'
 
 export type TarEntry = Omit<Headers, 'size'> & { readonly content?: string | Buffer }
 
-/** A tar of these entries, whatever they are. */
+/** A tar of these entries, valid or not. */
 export async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
   const tar = pack()
   for (const { content, ...header } of entries) {
@@ -15,7 +15,7 @@ export async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** One header as it lies in a tar (POSIX ustar), for what no library writes. */
+/** One raw tar header (POSIX ustar), for entries that no library writes. */
 export function rawHeader(name: string | Buffer, flag: string, size: number): Buffer {
   const header = Buffer.alloc(512)
   Buffer.from(name).copy(header)
@@ -32,7 +32,7 @@ export function rawHeader(name: string | Buffer, flag: string, size: number): Bu
   return header
 }
 
-/** What a tar holds: of each entry its type, and what it contains or leads to. */
+/** The contents of a tar: the type of each entry, with its text or link target. */
 export async function inTar(bytes: Buffer): Promise<Record<string, string>> {
   const tar = extract()
   tar.end(bytes)

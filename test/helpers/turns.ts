@@ -1,4 +1,4 @@
-/** Lets so many run at once; the others wait their turn. */
+/** Runs up to `atOnce` jobs at once; the others wait their turn. */
 export function turns(atOnce: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let running = 0

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { patience as longest } from './patience.ts'
 
-/** Looks until something holds that no event tells of; rejects after `patience` milliseconds. */
+/** Polls until a condition without an event holds; rejects after `patience` milliseconds. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,

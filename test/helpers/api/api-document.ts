@@ -88,13 +88,13 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
   function faultOf({ method, path, id }: DocumentedOperation, { status, contentType, text }: Received) {
     const steps = ['paths', path, method.toLowerCase(), 'responses', String(status)]
     const told = document.paths[path][method.toLowerCase()].responses[status]
-    if (told === undefined) return `${id} does not tell of ${status}: ${text.slice(0, 300)}`
+    if (told === undefined) return `${id} does not document ${status}: ${text.slice(0, 300)}`
     const at =
       told.$ref === undefined ? steps : ['components', 'responses', String(told.$ref.split('/').at(-1))]
     const { content } = referred(told)
     if (content === undefined) return text === '' ? null : `${id} ${status} has a body`
     const media = contentType.split(';')[0] ?? ''
-    if (content[media] === undefined) return `${id} does not tell of ${media} with ${status}`
+    if (content[media] === undefined) return `${id} does not document ${media} with ${status}`
     const where = pointer(...at, 'content', media, 'schema')
     const wrong = (value: unknown, within = ''): string | null => {
       const validate = ajv.getSchema(`api#${where}${within}`)

@@ -1,5 +1,5 @@
 /**
- * Units that a backtracking parser may read again and again: separators, blanks, unclosed openings, keywords of rsm's syntaxes.
+ * Units that a backtracking parser may read repeatedly: separators, blanks, unclosed openings, keywords of rsm's syntaxes.
  */
 const units = [
   ' ',

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 export const damaged = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
 
-/** A root, an intermediate and a leaf for 127.0.0.1, each signed by the one before it, and a stranger. */
+/** A root, an intermediate and a leaf for 127.0.0.1, each signed by the previous one, and an unrelated authority. */
 export function authorities(t: ExecutionContext) {
   const directory = temporaryDirectory(t)
   const at = (name: string) => join(directory, name)

@@ -19,7 +19,7 @@ import { onSteadyPort } from './steady-port.ts'
 
 interface Heard {
   chunks: Map<number, ScriptOutput>
-  /** Every SCRIPT_OUTPUT as it came, repeats included. */
+  /** Every SCRIPT_OUTPUT as it arrived, including repeats. */
   frames: ScriptOutput[]
   completes: ScriptComplete[]
 }
@@ -36,7 +36,7 @@ function newKey(keyId: string): { keyId: string; privateKey: KeyObject; serverKe
   return { keyId, privateKey, serverKey }
 }
 
-/** The agent's half of a server: registers, counts heartbeats, stores output and acknowledges it, signs what it sends. */
+/** The server as an agent needs it: registers it, counts heartbeats, stores and acknowledges output, signs its messages. */
 export class FakeServer {
   readonly #events = new EventEmitter()
   readonly #http: http.Server
@@ -49,22 +49,22 @@ export class FakeServer {
   readonly errors: Payloads['ERROR'][] = []
   readonly messages: FromAgent[] = []
   registrations = 0
-  /** Each may be changed by a test at any time. */
+  /** Options that a test may change at any time. */
   acksOutput = true
   acksComplete = true
   acksTerminals = true
   clockSkew = 0
   intervals = { heartbeatInterval: 30, metricsInterval: 60 }
   pendingTasks: AgentConfig['pendingTasks'] = []
-  /** False: answers to heartbeats count no pending tasks, as those of a server without its store. */
+  /** False: answers to heartbeats have no count of pending tasks, as from a server without its store. */
   countsPending = true
   configVersion = 1
   logLevel: AgentConfig['logLevel'] = 'INFO'
-  /** The status that a WebSocket is refused with, as a proxy does that passes none on. */
+  /** The status that refuses a WebSocket, as from a proxy without support for them. */
   refusesLinks: number | null = null
   /** Headers of refused WebSockets, and of all other answers. */
   headers: Record<string, string> = {}
-  /** Takes requests whose bodies are no JSON; true where it did. */
+  /** Handles requests whose bodies are not JSON; true if it did. */
   takes: ((request: http.IncomingMessage, response: http.ServerResponse) => boolean) | undefined
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
   socket: WebSocket | null = null
@@ -113,14 +113,14 @@ export class FakeServer {
     await new Promise<void>((resolve) => this.#http.close(() => resolve()))
   }
 
-  /** Settles when the condition holds; looked at after everything that the agent says. */
+  /** Settles when the condition holds; checked after each message of the agent. */
   async until(condition: () => boolean, what: string): Promise<void> {
     const signal = AbortSignal.timeout(patience)
     while (!condition()) {
       try {
         await once(this.#events, 'change', { signal })
       } catch {
-        throw new Error(`waited in vain until ${what}`)
+        throw new Error(`timed out waiting for: ${what}`)
       }
     }
   }
@@ -173,7 +173,7 @@ export class FakeServer {
     return payload
   }
 
-  /** A TERMINAL_OPEN, signed, of 80 columns and 24 rows with `sh`, over the present link; without what is named. */
+  /** A signed TERMINAL_OPEN of 80 columns and 24 rows with `sh`, over the current link; omits the named fields. */
   terminalOpen(
     agentId: string,
     request: Partial<TerminalOpen> & { sessionId: string },
@@ -198,7 +198,7 @@ export class FakeServer {
     return sign(null, signedBytes(type, agentId, payload), this.#key.privateKey).toString('base64')
   }
 
-  /** Signs with another key from now on; an agent learns it when it registers anew. */
+  /** Signs with another key from now on; an agent learns it when it registers again. */
   changeKey(keyId: string): void {
     this.#key = newKey(keyId)
   }
@@ -217,7 +217,7 @@ export class FakeServer {
     this.send('EXECUTE_SCRIPT', this.request(agentId, request))
   }
 
-  /** Orders a copy to the agent's host or from it, signed. */
+  /** Sends the agent a signed order to copy files to its host or from it. */
   order<T extends 'COPY_FILE' | 'FETCH_FILE'>(
     type: T,
     agentId: string,
@@ -234,7 +234,7 @@ export class FakeServer {
     this.send(type, { ...payload, signature: this.#sign(type, agentId, payload) })
   }
 
-  /** Highest sequence up to which nothing is missing. */
+  /** Highest sequence without a gap before it. */
   stored(taskId: string): number {
     const { chunks } = this.of(taskId)
     let sequence = -1

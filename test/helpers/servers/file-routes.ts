@@ -7,14 +7,14 @@ type Answer = (request: IncomingMessage, response: ServerResponse, nth: number) 
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** The two routes by which agents take and send files, on a fake server. */
+/** The two routes by which agents download and upload files, on a fake server. */
 export class FileRoutes {
   readonly files: Map<string, Buffer> = new Map()
-  /** What came of each task, and with which sum it ended. */
+  /** The uploaded bytes of each task, and their final checksum. */
   readonly sent: Map<string, { bytes: Buffer; sha256: string | null }> = new Map()
   readonly requests: { method: string; url: string; range: string | undefined; token: string | undefined }[] =
     []
-  /** Answers in their place where it says true. */
+  /** Answers in place of the routes if it returns true. */
   fault: Answer | undefined
 
   constructor(server: FakeServer) {
@@ -27,14 +27,14 @@ export class FileRoutes {
     }
   }
 
-  /** Holds a file from now on; answers how an order names it. */
+  /** Serves a file from now on; answers its description in an order. */
   put(fileId: string, content: Uint8Array | string): FileOfTask {
     const bytes = Buffer.from(content)
     this.files.set(fileId, bytes)
     return { fileId, size: bytes.length, sha256: sha256(bytes) }
   }
 
-  /** What a request of it asks for, from its first byte on; null where there is no such file. */
+  /** The bytes that a request asks for, from its first byte on; null if the file does not exist. */
   asked({ url = '', headers }: IncomingMessage): { from: number; bytes: Buffer } | null {
     const bytes = this.files.get(url.split('/').at(-1) ?? '')
     const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0)

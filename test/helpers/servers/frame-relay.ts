@@ -13,17 +13,17 @@ export interface Frame {
   payload: Record<string, unknown>
 }
 
-/** Whoever stands between an agent and its server in the clear: it reads, changes, holds back and adds frames as it likes. */
+/** An attacker between an agent and its server without TLS: reads, changes, holds back and adds frames. */
 export interface FrameRelay {
   readonly url: string
-  /** All that the server sent, as it came. */
+  /** Every frame from the server, in order. */
   readonly fromServer: Frame[]
-  /** What becomes of a frame; everything passes by default. */
+  /** Replaces a frame by others; passes every frame by default. */
   change: (frame: Frame, to: 'agent' | 'server') => readonly Frame[]
   /** Sends the agent a frame of the relay's own. */
   inject<T extends keyof Payloads>(type: T, payload: Payloads[T]): void
   resend(frame: Frame): void
-  /** Ends the links that stand. */
+  /** Ends all links. */
   cut(): void
 }
 

@@ -17,7 +17,7 @@ import type { SharedPostgres } from './postgres.ts'
 import { executingServer } from './shared-executions.ts'
 import { sharedStore } from './shared-store.ts'
 
-/** What services stand on, apart from what each server has of its own. */
+/** Ports that services need, apart from those that each server has of its own. */
 export interface Ground
   extends Pick<
     Data,
@@ -34,7 +34,7 @@ export interface Ground
   close(): Promise<void>
 }
 
-/** `directory`: where its files may be; `seen`: the store as what stands on it has to see it. */
+/** `directory`: for its files; `seen`: wraps the store for everything that uses it. */
 export type OpenGround = (directory: string, seen: (store: Store) => Store) => Promise<Ground>
 
 const onFatal = (error: unknown) => {
@@ -69,7 +69,7 @@ export const fileGround: OpenGround = async (directory, seen) => {
   }
 }
 
-/** Each in a database of its own. */
+/** Each one in a database of its own. */
 export const postgresGround =
   (postgres: Promise<SharedPostgres>): OpenGround =>
   async (_, seen) => {

@@ -6,7 +6,7 @@ import { withIncoming } from '../../../src/cli/command/incoming.ts'
 import type { Release } from '../../../src/core/protocol/control.ts'
 import type { ReleaseSignature } from '../../../src/core/release.ts'
 
-/** Lets a server hand out a file of this text (or bytes), as `rsm server releases add` does. */
+/** Adds a file with this content to the releases of a server, as `rsm server releases add` does. */
 export async function handOut(
   { dataDir }: { readonly dataDir: string },
   content: string | Buffer,

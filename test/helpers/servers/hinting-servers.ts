@@ -5,7 +5,7 @@ import { startCutLink } from '../faults/cut-link.ts'
 import type { SharedPostgres } from './postgres.ts'
 import { sharedStore } from './shared-store.ts'
 
-/** A store, and servers that hear each other's hints over a network that a test cuts. */
+/** A store, and servers that exchange hints over a network that a test can cut. */
 export async function hintingServers(t: ExecutionContext, postgres: Promise<SharedPostgres>) {
   const store = await sharedStore(await postgres, (end) => t.teardown(end))
   async function server(name: string) {

@@ -9,7 +9,7 @@ import { agentProcess } from '../agents/agent-process.ts'
 import type { TestServer } from './server.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
-/** A real server and a real agent, each a process of its own, and what a script may leave traces in. */
+/** A real server and a real agent, each a process of its own, and a directory for traces of scripts. */
 export interface LinkedPair {
   server: ServerProcess
   hostId: number
@@ -19,7 +19,7 @@ export interface LinkedPair {
   startAgent(options?: Partial<AgentOptions>): Promise<ChildProcess>
 }
 
-/** `via`: makes of the server's URL the one that the agent is given. */
+/** `via`: maps the server's URL to the one that the agent gets. */
 export async function startPair(
   t: ExecutionContext,
   via: (url: string) => Promise<string> = (url) => Promise.resolve(url),
@@ -38,7 +38,7 @@ export async function startPair(
   return pair
 }
 
-/** Settles when the server has the agent's link; asked again and again, for the link may be made at any time. */
+/** Settles when the server has the agent's link; polls, because the link may come at any time. */
 export async function untilLinked({
   server,
   hostId,
@@ -49,7 +49,7 @@ export async function untilLinked({
   while ((await server.data('GET', `/api/hosts/${hostId}`)).agent?.connected !== true) await delay(50)
 }
 
-/** How often a script that begins with `countStart` has been started. */
+/** Number of starts of a script that begins with `countStart`. */
 export async function startsIn(traces: string): Promise<number> {
   const text = await readFile(join(traces, 'starts'), 'utf8').catch(() => '')
   return text.split('\n').length - 1

@@ -1,10 +1,10 @@
-/** What a server stands on, until it is killed: from then on no call answers, and none that is under way. */
+/** Wraps the ports of a server: after `kill` no call answers, not even one in progress. */
 export function mortal<T extends object>(parts: T): { parts: T; kill: () => void } {
   let isKilled = false
   const never = new Promise<never>(() => undefined)
   const call = (method: (...given: unknown[]) => unknown, self: object, given: unknown[]): unknown => {
     if (isKilled) return never
-    // Hints, too, go nowhere once the process is gone.
+    // Hints have no effect either once the process is gone.
     const heard = given.map((one) =>
       typeof one === 'function' ? (...told: unknown[]) => (isKilled ? never : one(...told)) : one,
     )

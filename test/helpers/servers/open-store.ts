@@ -3,7 +3,7 @@ import type { Database } from '../../../src/server/storage/postgres/connection/d
 import { openPostgresStore, type PostgresStore } from '../../../src/server/storage/postgres/store/store.ts'
 import { openDatabase } from './open-database.ts'
 
-/** The store in a database, as a server `name` has it; closed with the test. */
+/** The store in a database, opened as server `name`; closed with the test. */
 export async function openStore(
   t: { teardown: (end: () => Promise<void>) => void },
   url: string,

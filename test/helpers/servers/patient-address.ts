@@ -3,7 +3,7 @@ import {
   type StoreAddress,
 } from '../../../src/server/storage/postgres/connection/address.ts'
 
-/** Where all tests of a file connect at once, on a machine that is busy. */
+/** For files whose tests all connect at once on a busy machine. */
 export const patientAddress = (url: string): StoreAddress => ({
   ...readStoreAddress(url, undefined),
   connectTimeout: 60_000,

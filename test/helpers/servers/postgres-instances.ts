@@ -10,7 +10,7 @@ import { migrate } from '../../../src/server/storage/postgres/schema/migrations.
 import { patientAddress } from './patient-address.ts'
 import { onSteadyPort } from './steady-port.ts'
 
-/** Debian keeps the programs of each version apart; the newest, where there are several. */
+/** Finds the newest installed version: Debian keeps the programs of each version apart. */
 function findPrograms(): string | null {
   const given = process.env.RSM_TEST_PG
   if (given !== undefined && given !== 'required') return given
@@ -24,13 +24,13 @@ function findPrograms(): string | null {
   return found.find((directory) => existsSync(join(directory, 'initdb'))) ?? null
 }
 
-/** Where PostgreSQL's programs are; null where it is not installed. */
+/** Directory of PostgreSQL's programs; null if it is not installed. */
 export const programs: string | null = findPrograms()
-/** Why tests are skipped then, or fail where RSM_TEST_PG is `required`. */
+/** Why tests are skipped then, or fail if RSM_TEST_PG is `required`. */
 export const missing = `PostgreSQL ${oldestVersion} or newer is missing: apt install postgresql`
 if (programs === null && process.env.RSM_TEST_PG === 'required') throw new Error(missing)
 
-/** PostgreSQL does not run as root. */
+/** PostgreSQL refuses to run as root. */
 const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--init-groups'] : null
 
 function command(program: string, args: readonly string[]): [string, string[]] {
@@ -45,7 +45,7 @@ function run(program: string, args: readonly string[]): string {
   return stdout
 }
 
-/** An empty directory of data, made once for all files of tests on this machine. */
+/** An empty data directory, made once for all test files on this machine. */
 function blank(): string {
   const version = (programs ?? '').replaceAll(/\W+/g, '-')
   const kept = join(tmpdir(), `rsm-test-postgres${version}-${process.getuid?.() ?? 0}`)
@@ -68,7 +68,7 @@ function blank(): string {
     renameSync(made, kept)
   } catch (error) {
     rmSync(made, { recursive: true, force: true })
-    // Another file of tests was faster.
+    // Another test file was faster.
     if (!existsSync(kept)) throw error
   }
   return kept
@@ -78,7 +78,7 @@ function own(directory: string): void {
   if (asUser) execFileSync('chown', ['-R', 'postgres:postgres', directory])
 }
 
-/** A PostgreSQL that runs, or can be started again on the same data and port. */
+/** A PostgreSQL that can be stopped, and started again on the same data and port. */
 interface Instance {
   readonly port: number
   readonly dataDirectory: string
@@ -88,16 +88,16 @@ interface Instance {
 }
 
 export interface Postgres extends Instance {
-  /** Of a database of its own, empty or with the schema. */
+  /** URL of a new database, empty or with the schema. */
   database(how?: { migrated: boolean }): Promise<string>
 }
 
 export interface Standby extends Instance {
-  /** Makes it the primary; resolves when it takes writes. */
+  /** Makes it the primary; returns when it accepts writes. */
   promote(): void
 }
 
-/** Settings that make it small and quick; nothing here survives a power cut, or has to. */
+/** Settings that make it small and fast; its data need not survive a power loss. */
 const settings = {
   listen_addresses: '127.0.0.1',
   fsync: 'off',
@@ -110,7 +110,7 @@ const settings = {
 type Teardown = (end: () => void) => void
 type Settings = Readonly<Record<string, string>>
 
-/** A file system in memory, unless there is little room in it: a new database is hundreds of files, which costs 20 times as much elsewhere. */
+/** A file system in memory if it has enough room: a new database is hundreds of files, which costs 20 times as much elsewhere. */
 function memory(): string | null {
   const directory = '/dev/shm'
   if (!existsSync(directory)) return null
@@ -118,7 +118,7 @@ function memory(): string | null {
   return bavail * bsize > 4 * 2 ** 30 ? directory : null
 }
 
-/** Starts what `fill` has put into a new directory. */
+/** Starts a new instance on the data that `fill` writes. */
 async function startInstance(
   teardown: Teardown,
   more: Settings,
@@ -150,7 +150,7 @@ async function startInstance(
   })
 }
 
-/** A PostgreSQL of this file of tests, to be stopped or configured; it ends with `teardown`. `more`: further settings. */
+/** A PostgreSQL of this test file, which it may stop or configure; it ends with `teardown`. `more`: further settings. */
 export function startPostgres(teardown: Teardown, more: Settings = {}): Promise<Postgres> {
   return orSkipped(async () => {
     const instance = await startInstance(teardown, more, (data) =>
@@ -160,16 +160,16 @@ export function startPostgres(teardown: Teardown, more: Settings = {}): Promise<
   })
 }
 
-/** What tests need that neither stop nor configure their PostgreSQL. */
+/** PostgreSQL for tests that neither stop nor configure it. */
 export type SharedPostgres = Pick<Postgres, 'port' | 'database'>
 
-/** That of the whole run, which .ci/test.js starts. */
+/** Port of the PostgreSQL that .ci/test.js starts for the whole run. */
 const runsPort = Number(process.env['RSM_TEST_PG_PORT'])
-/** The names of the databases that this file makes there begin with it. */
+/** Prefix for the names of this file's databases there. */
 const prefix = `rsm_${randomUUID().slice(0, 8)}`
 let shared: Promise<SharedPostgres> | null = null
 
-/** Databases on the PostgreSQL of the whole run, or on one of this file where it runs by itself. */
+/** Databases on the PostgreSQL of the whole run, or on one of this file if it runs alone. */
 export function sharedPostgres(): Promise<SharedPostgres> {
   shared ??= runsPort
     ? orSkipped(async () => ({ port: runsPort, database: databasesOf({ port: runsPort }, prefix) }))
@@ -177,7 +177,7 @@ export function sharedPostgres(): Promise<SharedPostgres> {
   return shared
 }
 
-/** Drops the databases of this file, but those that are in use. */
+/** Drops the databases of this file, except those in use. */
 export async function dropDatabases(): Promise<void> {
   if (!runsPort || !shared) return
   const postgres = opened(urlOf([{ port: runsPort }], 'postgres'))
@@ -191,18 +191,18 @@ export async function dropDatabases(): Promise<void> {
   await postgres.close()
 }
 
-/** A file of tests asks for PostgreSQL before any of them is skipped. */
+/** A test file asks for PostgreSQL before its tests are skipped, so the rejection is handled here. */
 function orSkipped<T>(start: () => Promise<T>): Promise<T> {
   const started = programs === null ? Promise.reject(new Error(missing)) : start()
   if (programs === null) started.catch(() => undefined)
   return started
 }
 
-/** Makes databases whose names begin with `prefix`. */
+/** Creates databases whose names begin with `prefix`. */
 function databasesOf(instance: Pick<Instance, 'port'>, prefix: string): Postgres['database'] {
   let count = 0
   let template: Promise<string> | null = null
-  /** One at a time: PostgreSQL copies one template at a time, and a statement that waits for others runs into its timeout. */
+  /** Creation is sequential: PostgreSQL copies a template once at a time, and waiting statements would run into their timeout. */
   let creating: Promise<void> = Promise.resolve()
   const url = (database: string) => urlOf([instance], database)
 
@@ -238,7 +238,7 @@ async function makeTemplate(instance: Pick<Instance, 'port'>): Promise<string> {
   return template
 }
 
-/** The store of a server that finds its primary among these. */
+/** The store URL of a server that finds its primary among these. */
 export const urlOf = (instances: readonly Pick<Instance, 'port'>[], database: string): string =>
   `postgres://rsm@${instances.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}`
 
@@ -251,8 +251,8 @@ async function asked(url: string, text: string): Promise<void> {
 }
 
 /**
- * A standby that follows `primary` from here on. Where it is synchronous, no commit of the primary is acknowledged before the
- * standby has it, from the end of this call on.
+ * Starts a standby that follows `primary`. If it is synchronous, the primary acknowledges no commit that the standby lacks,
+ * from the end of this call on.
  */
 export async function startStandby(
   teardown: Teardown,
@@ -276,13 +276,13 @@ export async function startStandby(
   }
 }
 
-/** A database as statements that fill another one, whoever its user is. */
+/** A database as statements that fill another one, for any owner. */
 export const dumped = (url: string): string =>
   run('pg_dump', ['--inserts', '--no-owner', '--no-comments', '-d', url])
-    // Commands of psql alone, which newer ones write.
+    // Commands of psql alone, written by newer versions.
     .replaceAll(/^\\\S.*\n/gm, '')
 
-/** Ends at the end of the process: for the one PostgreSQL of a file of tests. */
+/** Runs at the end of the process: for the single PostgreSQL of a test file. */
 export function atExit(end: () => void): void {
   process.once('exit', end)
 }

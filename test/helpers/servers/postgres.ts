@@ -4,7 +4,7 @@ import { dropDatabases, missing, programs } from './postgres-instances.ts'
 
 export * from './postgres-instances.ts'
 
-/** Skipped where PostgreSQL 15 or newer is missing. */
+/** Skips tests if PostgreSQL 15 or newer is missing. */
 export const postgresTest: TestFn = programs === null ? skipped(missing) : anyTest
 
 anyTest.after.always('databases are dropped', dropDatabases)

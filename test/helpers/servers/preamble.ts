@@ -11,12 +11,12 @@ function bytesOf(address: string): Buffer {
   return Buffer.from(all.map((group) => group.padStart(4, '0')).join(''), 'hex')
 }
 
-/** A PROXY preamble of version 2 with these bytes after its head. */
+/** A PROXY preamble of version 2 with these bytes after its header. */
 export function preambleOf(command: number, family: number, rest: Buffer, length = rest.length): Buffer {
   return Buffer.concat([signature, Buffer.from([command, family, length >> 8, length & 255]), rest])
 }
 
-/** What a proxy says of a client that came to it by TCP; `more` follows the addresses. */
+/** The preamble for a client that connected to the proxy by TCP; `more` follows the addresses. */
 export function preamble(client: string, more: Buffer = Buffer.alloc(0)): Buffer {
   const own = isIPv4(client) ? '192.0.2.1' : '2001:db8::1'
   const ports = Buffer.from([0xc0, 0, 0x01, 0xbb])
@@ -27,5 +27,5 @@ export function preamble(client: string, more: Buffer = Buffer.alloc(0)): Buffer
   )
 }
 
-/** What a proxy says of a connection of its own, as for a health check. */
+/** The preamble for a connection of the proxy itself, such as a health check. */
 export const localPreamble = preambleOf(0x20, 0, Buffer.alloc(0))

@@ -11,13 +11,13 @@ import { startCutLink } from '../faults/cut-link.ts'
 import { until } from '../until.ts'
 import type { SharedStore } from './shared-store.ts'
 
-/** Kinds of lines of other servers that do not arrive. */
+/** Drops these kinds of lines from other servers. */
 const losing = (channel: Channel, isLost: (kind: string) => boolean): Channel => ({
   ...channel,
   hear: (kind, listener) => channel.hear(kind, isLost(kind) ? () => undefined : listener),
 })
 
-/** Waits for `asking` before each statement that has a name. */
+/** Waits for `asking` before each named statement. */
 const waiting = (database: Database, asking: (name: string) => Promise<void>): Database => ({
   ...database,
   get fault() {
@@ -31,7 +31,7 @@ const waiting = (database: Database, asking: (name: string) => Promise<void>): D
 
 export type PresenceServer = Awaited<ReturnType<typeof presenceServer>>
 
-/** As much of a server of a shared store as knows hosts and their links. */
+/** A server of a shared store, reduced to hosts and their links. */
 export async function presenceServer(
   t: ExecutionContext,
   store: SharedStore,
@@ -62,7 +62,7 @@ export async function presenceServer(
   const member = await ownership.join(name)
   const renewing = setInterval(() => void ownership.renew(member).catch(() => undefined), renewEvery)
   let ending: Promise<void> | undefined
-  /** In order, as at SIGTERM. */
+  /** In the order of a stop by SIGTERM. */
   const stop = () => {
     ending ??= (async () => {
       clearInterval(renewing)
@@ -86,15 +86,15 @@ export async function presenceServer(
     links,
     view,
     stop,
-    /** The agent of a host links here, as over a socket. */
+    /** Links the agent of a host, as over a socket. */
     async link(hostId: number) {
       const claimed = await links.claim(hostId, { server: member, agentId: 'agent' }, () => undefined)
-      if (!claimed) throw new Error('it is refused')
+      if (!claimed) throw new Error('the claim is refused')
       await links.ready(claimed.claim)
       presence.connected(hostId, true, undefined, claimed.claim)
       return claimed.claim
     },
-    /** Its lease is not renewed any more. */
+    /** Stops renewing its lease. */
     lapse: () => clearInterval(renewing),
     kill() {
       clearInterval(renewing)
@@ -103,7 +103,7 @@ export async function presenceServer(
   }
 }
 
-/** Waits until a server shows that of a host. */
+/** Waits until a server shows these values of a host. */
 export const shows = (server: PresenceServer, hostId: number, expected: Partial<PresenceView>) =>
   until(`${JSON.stringify(expected)} is shown`, async () => {
     const view = await server.view(hostId)

@@ -20,7 +20,7 @@ import { openOwnership } from '../../../src/server/storage/postgres/ownership/ow
 import { ServerRelay } from '../../../src/server/terminals/relay/relay.ts'
 import { openDatabase } from './open-database.ts'
 
-/** Of all servers of a test. */
+/** Shared by all servers of a test. */
 const sharedKeyFiles = [randomBytes(32), newSigningKey()] as const
 export const sharedKeys = createKeys(...sharedKeyFiles)
 /** For other processes. */
@@ -58,14 +58,14 @@ export function memoryPeers() {
 interface Listening {
   /** Plain HTTP by default. */
   server?: Server
-  /** Of its certificate. */
+  /** Pin of its certificate. */
   pin?: string | null
   keys?: typeof sharedKeys
-  /** Where the others are told to find it, in place of the URL where it listens. */
+  /** Maps its URL to the one announced to other servers. */
   through?: (url: string) => Promise<string>
 }
 
-/** The relay of a server, and where it listens; closed with the test. `faults`: what it tells its log of faults. */
+/** A relay of a server, which is listening; closed with the test. `faults`: the errors that it logs. */
 export async function listeningRelay(
   t: Ending,
   member: Member,
@@ -94,7 +94,7 @@ export async function listeningRelay(
   })
   const endpoint = { url: await through(url), pin }
   await relay.listensAt(endpoint)
-  /** Resolves when the others can know. */
+  /** Resolves when other servers can know the site. */
   async function serve(site: TerminalSite): Promise<void> {
     relay.serve(member, site)
     await relay.listensAt(endpoint)
@@ -102,7 +102,7 @@ export async function listeningRelay(
   return { relay, member, url, faults, serve }
 }
 
-/** The same of a server that lives in PostgreSQL. */
+/** The same for a server in PostgreSQL. */
 export async function sharedRelay(t: Ending, url: string, name: string, keys = sharedKeys) {
   const database = openDatabase(t, url, name)
   const log = createLog('ERROR')

@@ -5,12 +5,12 @@ import { said } from '../programs/said.ts'
 
 const password = 'a password for joining'
 
-/** Stands for the executable that a server hands out: it runs this checkout. */
+/** A stand-in for the executable that a server hands out: it runs this checkout. */
 export const executable = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`
-/** By which `/dl` has the one for this machine. */
+/** The name in `/dl` of the executable for this machine. */
 export const executableName = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 
-/** A self-signed server of the real binary, and the environment of who is logged in there. */
+/** A self-signed server of the real binary, and the environment of a user who is logged in to it. */
 export async function startSelfSigned(t: ExecutionContext, variables: Record<string, string> = {}) {
   const home = temporaryDirectory(t)
   const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: password, RSM_LOG_LEVEL: 'ERROR', ...variables })

@@ -13,26 +13,26 @@ import { onSteadyPort } from './steady-port.ts'
 
 const present = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 
-/** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
+/** A server in a process of its own: `kill` is kill -9, `start` starts the next one on the same directory and port. */
 export interface ServerProcess extends TestServer {
   readonly pid: number | undefined
   kill(): Promise<void>
   signal(name: NodeJS.Signals): void
-  /** `env` is added to that of this process. */
+  /** Adds `env` to the environment of this process. */
   start(env?: NodeJS.ProcessEnv): Promise<void>
   /** SIGTERM; answers exit code and milliseconds to the exit. */
   terminate(): Promise<{ code: number | null; took: number }>
-  /** Settles when it has ended by itself. */
+  /** Settles when it has ended on its own. */
   ended(): Promise<void>
-  /** Settles when it has ended itself, at the fault that it was started with. */
+  /** Settles when it has killed itself at its fault point. */
   crashed(): Promise<void>
-  /** What it has logged, where it was told a level. */
+  /** Its log, if it was started with a log level. */
   logged(): string
   /** Resident memory in MB. */
   memory(): Promise<number>
 }
 
-/** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
+/** `fault` and `hold` apply to the first process only, not to those that `start` makes. */
 export async function startServerProcess(
   t: Ending,
   first: {
@@ -41,7 +41,7 @@ export async function startServerProcess(
     logLevel?: 'INFO' | 'DEBUG'
     firstSweepAfter?: number
     options?: Partial<ServerOptions>
-    /** How many seconds of its wall clock a second takes: the same time in each of its processes. */
+    /** Seconds of its wall clock per second, across all of its processes. */
     clockSpeed?: number
     /** Program of a server of another version. */
     program?: string
@@ -90,7 +90,7 @@ export async function startServerProcess(
         if (signal === null) throw new Error(`the server ended with ${code} before it was up: ${log}`)
       })
       const line = once(createInterface({ input: started.stdout }), 'line') as Promise<[string]>
-      // One that is killed while it starts comes to nothing, as was asked for.
+      // A server that is killed during its start ends without an error.
       const up = await Promise.race([line, ended])
       ended.catch(() => undefined)
       if (up) server.url = up[0]

@@ -8,11 +8,11 @@ import { type RunningServer, startServer } from '../../fixtures/server-main.ts'
 import { onSteadyPort } from './steady-port.ts'
 
 export const adminPassword = 'a password for tests'
-/** Most tests are not about passwords, and would spend more on theirs than on what they are about. */
+/** Cheap hashing, because most tests are not about passwords. */
 export const passwordCost = { N: 1024, r: 8, p: 1 }
 export const adminLogin = { username: 'admin', password: adminPassword }
 
-/** What an answer of the REST API looks like to a test: its status, headers and envelope. */
+/** A response of the REST API: its status, headers and envelope. */
 export interface Answer {
   status: number
   headers: { get(name: string): string | null }
@@ -25,7 +25,7 @@ export interface TestServer {
   dataDir: string
   token: string
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** As `api`, but any other status than 2xx fails the test; answers `data`. */
+  /** Like `api`, but a status other than 2xx fails the test; answers `data`. */
   data(method: string, path: string, body?: unknown): Promise<any>
   /** Registers a host with an agent identity: `{hostId, agentId, token}`. */
   enroll(hostname: string): Promise<{ hostId: number; agentId: string; token: string }>
@@ -44,7 +44,7 @@ interface Request {
 
 type Send = (path: string, request: Request) => Promise<Omit<Answer, 'body'> & { text(): Promise<string> }>
 
-/** Calls of a server by whoever holds the token just then; over HTTP, where it is not said how else. */
+/** Calls a server with the current token; over HTTP by default. */
 export function restCaller(
   state: () => { url: string; token: string },
   send: Send = (path, request) => fetch(`${state().url}${path}`, request),
@@ -61,7 +61,7 @@ export function restCaller(
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
-      // What comes in a media type of its own is shown as the `data` of an envelope.
+      // A body of another media type becomes the `data` of an envelope.
       const isJson = response.headers.get('content-type')?.startsWith('application/json') !== false
       const { status } = response
       const envelope = (
@@ -90,7 +90,7 @@ export function restCaller(
   return caller
 }
 
-/** Without a connection. A loop of calls lets what is under way go on, as it would with one. */
+/** Calls without a connection. A loop of calls lets other work continue in between, as it would with one. */
 function injecting(server: () => RunningServer): Send {
   return async (path, { method, headers, body }) => {
     await setImmediate()
@@ -115,7 +115,7 @@ export function startTestServer(
   return startServerOf(t, options)
 }
 
-/** A server whose `api` takes no connection, for tests that need no socket. */
+/** A server whose `api` needs no connection, for tests without sockets. */
 export function startInjectedServer(
   t: ExecutionContext,
   options: Partial<ServerOptions> = {},

@@ -6,7 +6,7 @@ import { openFileStore } from '../../../src/server/storage/files/open.ts'
 import type { MakeServers } from '../../contracts/engines.ts'
 import { ShiftedClock } from '../faults/shifted-clock.ts'
 
-/** One opened data directory, which all servers have at once. */
+/** One open data directory that all servers share. */
 export const serversOfDirectory: MakeServers = async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-engines-'))
   const clock = new ShiftedClock()
@@ -22,7 +22,7 @@ export const serversOfDirectory: MakeServers = async (t) => {
       throw error
     },
   })
-  // Registered first, this runs last: after all servers have ended.
+  // Registered first, so it runs last: after all servers have ended.
   t.teardown(async () => {
     await data.close()
     await rm(directory, { recursive: true, force: true })

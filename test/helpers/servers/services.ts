@@ -38,16 +38,16 @@ import { believed } from '../faults/believed-clock.ts'
 import { fileGround, type OpenGround } from './grounds.ts'
 import { adminPassword, passwordCost } from './server.ts'
 
-/** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
+/** The server's internals without HTTP or sockets, and a store whose disk can refuse writes. */
 export interface Insides {
   services: Services
-  /** Who calls them. */
+  /** The caller of the services. */
   admin: UserCaller
   engine: Engine
   context: Context
   results: Results
   directory: string
-  /** Whether the store refuses writes, as it does on a full disk. */
+  /** Makes the store refuse writes, as on a full disk. */
   refuse(refuses: boolean): void
 }
 
@@ -242,7 +242,7 @@ function by<S extends object>(caller: UserCaller, service: ForCallers<S>): S {
   ) as S
 }
 
-/** Runs the work of a transaction twice, as a store may: all that the first run did is dropped. */
+/** Runs the work of a transaction twice, as a store may; the first run has no effect. */
 async function twice<T>(store: Store, work: (tx: Transaction) => Promise<T> | T): Promise<T> {
   const drop = new Error('run once more')
   const first = store.transact(async (tx) => {

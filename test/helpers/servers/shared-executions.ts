@@ -15,7 +15,7 @@ import { createPostgresResults } from '../../../src/server/storage/postgres/resu
 import { openPostgresStore, type PostgresStore } from '../../../src/server/storage/postgres/store/store.ts'
 import type { SharedStore, SharingServer } from './shared-store.ts'
 
-/** A server of a shared store, as far as it runs tasks. */
+/** A server of a shared store, reduced to running tasks. */
 export interface ExecutingServer extends SharingServer {
   executions: Executions
   store: PostgresStore
@@ -29,8 +29,8 @@ export interface ExecutingServer extends SharingServer {
 }
 
 /**
- * `hints`: those of this server alone unless others are given, so that all hints between servers are lost. `seen`: what stands between
- * it and PostgreSQL.
+ * `hints`: by default those of this server alone, so that all hints between servers are lost. `seen`: wraps its access to
+ * PostgreSQL.
  */
 export async function executingServer(
   shared: Pick<SharedStore, 'server'>,

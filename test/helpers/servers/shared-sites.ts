@@ -7,7 +7,7 @@ import { openDatabase } from './open-database.ts'
 import { sharedPostgres } from './postgres.ts'
 import { listeningRelay, memoryPeers } from './relays.ts'
 
-/** Servers whose terminals reach each other by WebSocket, and are recorded in PostgreSQL. `clocks` by the server's name. */
+/** Servers whose terminals reach each other by WebSocket, with recordings in PostgreSQL. `clocks`: by the server's name. */
 export async function openSharedSites(t: ExecutionContext) {
   const url = await (await sharedPostgres()).database()
   const recordings = createRecordings(openDatabase(t, url, 'recordings'))
@@ -22,7 +22,7 @@ export async function openSharedSites(t: ExecutionContext) {
     const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + state.ahead }
     return { relay, recordings, clock }
   })
-  /** As others see it when its process is stopped, or cut off, for longer than its lease. */
+  /** Makes a server look suspended or cut off for longer than its lease. */
   async function lose({ member }: SiteServer): Promise<void> {
     peers.lose(member)
     relays.get(member.name)?.close()

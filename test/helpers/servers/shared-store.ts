@@ -5,26 +5,26 @@ import { ShiftedClock } from '../faults/shifted-clock.ts'
 import { patientAddress } from './patient-address.ts'
 import type { SharedPostgres } from './postgres.ts'
 
-/** What a test does to its servers would fill the output with warnings. */
+/** Logs errors only: tests would fill the output with warnings. */
 const quiet = createLog('ERROR')
 
-/** What a server of a shared store has of its own. */
+/** Parts that each server of a shared store has of its own. */
 export interface SharingServer {
   database: Database
   clock: StoreClock
-  /** That of its machine. */
+  /** The clock of its machine. */
   system: ShiftedClock
   log: typeof quiet
 }
 
-/** A store with the schema, whose time a test sets forward, and servers on it. */
+/** A store with the schema and servers on it; a test moves its time forward. */
 export interface SharedStore {
   url: string
-  /** Another connection than those of the servers. */
+  /** A connection that no server uses. */
   ask: Database['ask']
-  /** All time passes: the store's, and that of the servers' machines. Milliseconds. */
+  /** Moves all time forward by milliseconds: that of the store and of the servers' machines. */
   forward(time: number): Promise<void>
-  /** `through`: the URL of a proxy before PostgreSQL. */
+  /** `through`: the URL of a proxy in front of PostgreSQL. */
   server(name: string, through?: string): Promise<SharingServer>
 }
 

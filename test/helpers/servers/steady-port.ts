@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 const lowest = 10_240
-/** Below what systems give to connections and to listeners that ask for any port (Linux: from 32768 on). */
+/** Below the ephemeral ports, which systems assign to connections and to listeners on any port (Linux: from 32768). */
 const highest = 32_767
 
 /**
- * Starts what listens on a free port that stays free while it is away: on one that the system gave out, a connection of
- * another test may be sitting by the time it comes back. Another port is tried where somebody else was faster.
+ * Starts a listener on a free port that stays free between a stop and the next start: a connection of another test may take an
+ * ephemeral port meanwhile. Tries another port if this one is taken.
  */
 export async function onSteadyPort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (;;) {

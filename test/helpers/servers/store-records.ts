@@ -180,7 +180,7 @@ export function execution(taskId: string, hostId: number): ExecutionRecord {
   }
 }
 
-/** A session that is open and recorded. */
+/** An open, recorded session. */
 export function terminal(id: string, more: Partial<TerminalRecord> = {}): TerminalRecord {
   return {
     id,

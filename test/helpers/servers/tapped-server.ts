@@ -3,12 +3,12 @@ import { createServer, connect as dial, type Server, type Socket } from 'node:ne
 import type { ExecutionContext } from 'ava'
 import { onSteadyPort } from './steady-port.ts'
 
-/** A wire to a server that somebody listens to, and may cut: frames of a server are plain text on it. */
+/** A wiretap on a server that can cut the connection: frames of a server are plain text on it. */
 export interface Tap {
   readonly port: number
-  /** Every EXECUTE_SCRIPT that came by, as it stood on the wire. */
+  /** Every EXECUTE_SCRIPT as it was on the wire. */
   readonly executions: string[]
-  /** The next EXECUTE_SCRIPT is kept, and the wire cut before it arrives; settles with it. */
+  /** Keeps the next EXECUTE_SCRIPT and cuts the connection before it arrives; settles with it. */
   keepNext(): Promise<string>
   open(): Promise<void>
   close(): Promise<void>
@@ -42,7 +42,7 @@ export async function tapServer(t: ExecutionContext, target: () => string): Prom
     upstream.on('data', (data) => {
       seen += data.toString('utf8')
       const at = seen.indexOf(begin)
-      // Small frames, each written at once: what begins in a piece ends in it.
+      // Small frames, each written at once: a frame that begins in a piece also ends in it.
       const frame = at < 0 ? undefined : seen.slice(at, seen.indexOf('}}', at) + 2)
       seen = ''
       if (frame !== undefined) {

@@ -10,7 +10,7 @@ import { adminPassword, passwordCost } from './server.ts'
 interface TlsServer {
   server: RunningServer
   url: string
-  /** A GET by a client that trusts `ca` and no one else. */
+  /** A GET by a client that trusts only `ca`. */
   readonly ask: (
     path: string,
     ca?: string,

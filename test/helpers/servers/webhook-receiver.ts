@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import type { ExecutionContext } from 'ava'
 import { until } from '../until.ts'
 
-/** What a receiver got, as it came. */
+/** A received request. */
 export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -13,20 +13,20 @@ export interface Received {
   readonly body: any
 }
 
-/** A real HTTP server that webhooks are sent to. */
+/** A real HTTP server that receives webhooks. */
 export interface Receiver {
   readonly url: string
   readonly got: Received[]
-  /** What it answers from now on; 204 at first. */
+  /** Sets the answer from now on; 204 by default. */
   answers(answer: number | ((response: ServerResponse, received: Received) => void)): void
-  /** Resolves with what came once there are so many. */
+  /** Resolves with all requests once there are `count`. */
   first(count: number): Promise<Received[]>
   close(): Promise<void>
 }
 
 export const idsOf = (got: readonly Received[]) => got.map(({ headers }) => String(headers['webhook-id']))
 
-/** Whether it is signed as Standard Webhooks says. */
+/** Whether the request is signed according to Standard Webhooks. */
 export function isSigned(secret: string, { headers, text }: Received): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
@@ -46,7 +46,7 @@ export async function startReceiver(t: { teardown: (end: () => Promise<void>) =>
     if (typeof answer === 'number') response.writeHead(answer).end()
     else answer(response, received)
   }
-  // A request that is cut off is none.
+  // An interrupted request does not count.
   const server = createServer((request, response) => void take(request, response).catch(() => undefined))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

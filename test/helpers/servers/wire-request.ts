@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import { adminLogin, type TestServer } from './server.ts'
 
 export interface Exchange {
-  /** The address that the connection comes from. */
+  /** The client address of the connection. */
   from?: string
   preamble?: Buffer
   headers?: readonly string[]
@@ -16,7 +16,7 @@ export interface Exchange {
 
 export const portOf = ({ url }: Pick<TestServer, 'url'>) => Number(new URL(url).port)
 
-/** Sends a request over a connection of its own; answers its status and all that came. */
+/** Sends a request over a connection of its own; answers its status and the whole response. */
 export async function ask(
   server: Pick<TestServer, 'url'>,
   request: string,
@@ -40,14 +40,14 @@ export async function ask(
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), text }
 }
 
-/** Logs the admin in, or tries to. */
+/** Tries to log the admin in. */
 export const login = (password: string, headers: readonly string[] = []) => {
   const body = JSON.stringify({ ...adminLogin, password })
   const lines = ['POST /api/auth/login HTTP/1.1', 'host: rsm', 'content-type: application/json', ...headers]
   return `${lines.join('\r\n')}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-/** An upgrade by hand, as a proxy would pass it on. */
+/** An upgrade by hand, as a proxy would forward it. */
 export const upgrade = (path: string, headers: readonly string[]) =>
   [
     `GET ${path} HTTP/1.1`,

@@ -13,23 +13,23 @@ export const sessionId = 'session-1'
 type ToClient = ToTerminalClient['type']
 type Sent<T extends ToClient> = Omit<Extract<ToTerminalClient, { type: T }>['payload'], 'sessionId'>
 
-/** One connection of a client to the session, in the hands of a test. */
+/** One connection of a client to the session, controlled by a test. */
 export interface FakeAttachment {
   readonly query: URLSearchParams
   readonly authorization: string | undefined
   readonly socket: WebSocket
   send<T extends ToClient>(type: T, payload: Sent<T>): void
   attached(more?: Partial<Sent<'TERMINAL_ATTACHED'>>): void
-  /** The next message of this type that the client sends, or has sent and nobody has taken. */
+  /** The next message of this type that the test has not read yet. */
   next(type: FromTerminalClient['type']): Promise<any>
-  /** All input until it ends so. */
+  /** All input, until it ends with this text. */
   inputTo(end: string): Promise<string>
 }
 
 export interface FakeTerminal extends FakeServer {
   /** The next connection. */
   client(): Promise<FakeAttachment>
-  /** Statuses with which the next upgrades are refused. */
+  /** Statuses that refuse the next upgrades. */
   readonly refusals: number[]
 }
 
@@ -71,7 +71,7 @@ function attachmentOf(socket: WebSocket, url: URL, authorization: string | undef
   return attachment
 }
 
-/** A server with one host and one terminal session, whose every frame the test says. */
+/** A server with one host and one terminal session, whose frames the test decides. */
 export async function startFakeTerminal(
   t: Pick<ExecutionContext, 'teardown'>,
   routes: Parameters<typeof startFakeServer>[1] = {},
@@ -91,7 +91,7 @@ export async function startFakeTerminal(
   })
   fake.http.on('upgrade', (request, stream, head) => {
     const status = refusals.shift()
-    // A client that was refused may be gone before it has read why.
+    // A refused client may close before it has read the reason.
     stream.on('error', () => stream.destroy())
     if (status !== undefined) {
       const body = JSON.stringify({ code: status, message: `refused with ${status}` })

@@ -1,6 +1,6 @@
 import type { Member, Relay, TerminalSite } from '../../../src/server/storage/ports/cluster.ts'
 
-/** Between servers of one process: each calls the other's sessions. */
+/** A relay between servers of one process: each calls the sessions of the others. */
 export function createLocalRelay(): Relay {
   const served = new Map<string, { member: Member; site: TerminalSite }>()
   return {

@@ -1,7 +1,7 @@
 import type { TerminalSite } from '../../../src/server/storage/ports/cluster.ts'
 import type { Attachment } from '../../../src/server/storage/ports/terminal-client.ts'
 
-/** An attachment to a terminal that takes no notice of anything. */
+/** An attachment to a terminal that ignores everything. */
 export const idleAttachment: Attachment = {
   input: () => undefined,
   resize: () => undefined,
@@ -11,7 +11,7 @@ export const idleAttachment: Attachment = {
   parted: () => undefined,
 }
 
-/** The site of a server that has no session. */
+/** The site of a server without sessions. */
 export const noSite: TerminalSite = {
   open: async () => undefined,
   has: async () => false,

@@ -1,7 +1,7 @@
 import type { UserCaller } from '../../../src/server/storage/ports/caller.ts'
 import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
 
-/** A client of a terminal that only notes what it is told; `tokenId` 1 of user 1, an ADMIN. */
+/** A client of a terminal that only records its calls; `tokenId` 1 of user 1, an ADMIN. */
 export function notedClient(username = 'admin') {
   const heard: string[] = []
   const caller: UserCaller = {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 
 /**
- * A bash for terminals that reads nobody's profile, and writes no history: what the users of a machine have in theirs may take a minute, and
- * leave locks behind when it is cut off. Answers its path.
+ * A bash for terminals without profile and history: the profiles of a machine's users may take a minute, and leave locks behind
+ * when they are interrupted. Answers its path.
  */
 export function plainShell(t: Pick<ExecutionContext, 'teardown'>): string {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-shell-'))

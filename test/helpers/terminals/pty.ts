@@ -6,28 +6,28 @@ import { cleanEnv } from '../../fixtures/rsm.ts'
 
 const { spawn } = createRequire(import.meta.url)('node-pty') as typeof nodePty
 
-/** Without anything new to see. */
+/** Longest wait without new output, in milliseconds. */
 const patience = 90_000
 
-/** The end of what was shown, for a message. */
+/** The end of the output, for a message. */
 const tail = (text: string) => JSON.stringify(text.slice(-4000))
 
 /** A program with a terminal of its own. */
 export interface OnPty {
-  /** All that it has shown. */
+  /** All output. */
   readonly shown: string
   readonly ended: Promise<number>
   type(text: string): void
   resize(cols: number, rows: number): void
   /** SIGKILL. */
   end(): void
-  /** Resolves once what was shown, from `from` on, matches; answers the match. */
+  /** Resolves once the output, from `from` on, matches; answers the match. */
   shows(pattern: RegExp, from?: number): Promise<RegExpExecArray>
 }
 
 export const rsm = `${process.execPath} ${resolve('bin/run.js')}`
 
-/** Said when the line has ended: bash stays until it was read, for node-pty drops what comes 200 ms after its end. */
+/** Printed when the line has ended: bash waits until it is read, because node-pty drops output 200 ms after its end. */
 const over = '\u001b]over\u0007'
 
 /** Runs a line of bash on a terminal. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import type { Window } from './tmux.ts'
 
-/** A screen without what differs from run to run: ids of tasks, and times with the blanks before them. */
+/** A screen without the parts that differ between runs: task ids, and times with the blanks before them. */
 export function steadyScreen(screen: string): string {
   return screen
     .replace(/\b[0-9A-HJKMNP-TV-Z]{26}\b/g, 'TASK')
@@ -9,7 +9,7 @@ export function steadyScreen(screen: string): string {
     .replace(/[ \t]+$/gm, '')
 }
 
-/** Keeps a screen with its colours, so that people can look at it: `cat artifacts/NAME.ansi`. */
+/** Saves a screen with its colors for people to look at: `cat artifacts/NAME.ansi`. */
 export async function keepScreen(window: Window, name: string): Promise<void> {
   await mkdir('artifacts', { recursive: true })
   await writeFile(`artifacts/${name}.ansi`, await window.screen())

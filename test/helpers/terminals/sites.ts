@@ -15,17 +15,17 @@ import { host, terminal, token, user } from '../servers/store-records.ts'
 import { createLocalRelay } from './local-relay.ts'
 import { notedClient } from './noted-client.ts'
 
-/** One of the servers of a data directory, as far as it has terminals. */
+/** One of the servers of a data directory, reduced to terminals. */
 export interface SiteServer {
   terminals: Terminals
   member: Member
-  /** What it tells its audit log. */
+  /** Entries for its audit log. */
   told: string[]
 }
 
 /**
- * An opened data directory with the hosts web1 and web2, and a way to start servers on it. `of`: what a server has instead of
- * what is in the data directory.
+ * An open data directory with the hosts web1 and web2, and a way to start servers on it. `of`: parts that a server has in place
+ * of those of the data directory.
  */
 export async function openSites(
   t: ExecutionContext,
@@ -75,7 +75,7 @@ export async function openSites(
     return { terminals, member, told }
   }
 
-  /** Links the agent of a host, with these sessions; it opens whatever it is asked to. */
+  /** Links the agent of a host, with these sessions; it opens every requested one. */
   async function link({ terminals, member }: SiteServer, hostId: number, sessions: [string, number][] = []) {
     const frames: { type: string; payload: Record<string, unknown> }[] = []
     const base = noted(hostId).link

@@ -14,22 +14,22 @@ import type { TestServer } from '../servers/server.ts'
 interface ClientOptions {
   /** The admin's by default; null for none. */
   token?: string | null
-  /** Of the URL, without the question mark. */
+  /** Query of the URL, without the question mark. */
   query?: string
-  /** Whether it speaks our subprotocol; true by default. */
+  /** Whether it requests rsm's subprotocol; true by default. */
   ofOurs?: boolean
   origin?: string
-  /** Beside the authorization. */
+  /** Headers beside the authorization. */
   headers?: Record<string, string>
-  /** Whether it acknowledges by itself what comes; true by default. */
+  /** Whether it acknowledges output automatically; true by default. */
   acknowledges?: boolean
 }
 
-/** A client of a terminal session whose every frame the test decides. */
+/** A client of a terminal session whose frames the test decides. */
 export class ScriptedTerminal extends Listener<ToTerminalClient> {
   readonly socket: WebSocket
   readonly closed: Promise<{ code: number; reason: string }>
-  /** All output that came. */
+  /** All output received. */
   text = ''
   /** The sequence of the last output. */
   last = -1
@@ -49,7 +49,7 @@ export class ScriptedTerminal extends Listener<ToTerminalClient> {
       const message = JSON.parse(data.toString()) as ToTerminalClient
       if (message.type === 'TERMINAL_OUTPUT') {
         this.text += message.payload.data
-        // A line of the server's own has none.
+        // A line of the server itself has no sequence.
         this.last = message.payload.sequence ?? this.last
         if (ofOurs && acknowledges) this.acknowledge(this.last)
       }
@@ -61,7 +61,7 @@ export class ScriptedTerminal extends Listener<ToTerminalClient> {
     })
   }
 
-  /** Rejects with status and message when the server refuses. */
+  /** Rejects with status and message if the server refuses. */
   static async attach(
     server: Pick<TestServer, 'url' | 'token'>,
     sessionId: string,
@@ -97,7 +97,7 @@ export class ScriptedTerminal extends Listener<ToTerminalClient> {
     this.send('TERMINAL_ACK', { sequence })
   }
 
-  /** Waits until the output so far ends with this. */
+  /** Waits until the output so far ends with this text. */
   shows(end: string): Promise<void> {
     return this.untilHeard(
       () => this.text.endsWith(end),
@@ -105,7 +105,7 @@ export class ScriptedTerminal extends Listener<ToTerminalClient> {
     )
   }
 
-  /** Waits until the output up to this sequence has come. */
+  /** Waits until the output up to this sequence has arrived. */
   has(sequence: number): Promise<void> {
     return this.untilHeard(
       () => this.last >= sequence,

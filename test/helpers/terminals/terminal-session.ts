@@ -3,7 +3,7 @@ import type { FakeServer } from '../servers/fake-server.ts'
 
 let sessions = 0
 
-/** The server's side of one session of a terminal, and all that the agent said of it. */
+/** The server's side of one terminal session, with everything that the agent sent about it. */
 export class LiveTerminal {
   readonly sessionId: string
   readonly #server: FakeServer
@@ -16,7 +16,7 @@ export class LiveTerminal {
     this.#agentId = agentId
   }
 
-  /** Opens it, or takes it up again with `after`; settles when the agent has answered. */
+  /** Opens the session, or resumes it with `after`; settles when the agent has answered. */
   async open(request: Partial<TerminalOpen> = {}): Promise<this> {
     const answers = () => this.#answers()
     const before = answers()
@@ -44,7 +44,7 @@ export class LiveTerminal {
     this.#server.send('TERMINAL_CLOSE', { sessionId: this.sessionId })
   }
 
-  /** As it came, repeats included. */
+  /** In order of arrival, including repeats. */
   frames(): TerminalOutput[] {
     return this.#server.messages.flatMap((message) =>
       message.type === 'TERMINAL_OUTPUT' && message.payload.sessionId === this.sessionId
@@ -62,7 +62,7 @@ export class LiveTerminal {
       .join('')
   }
 
-  /** Waits for something to be shown; gives all text. */
+  /** Waits until a pattern is shown; answers the whole text. */
   async shows(what: RegExp): Promise<string> {
     try {
       await this.#server.until(() => what.test(this.text()), `${this.sessionId} shows ${what}`)

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { cleanEnv } from '../../fixtures/rsm.ts'
 
-/** False where there is no script(1): tests that need a terminal are skipped there (2026-11-21). */
+/** Whether script(1) is installed: tests that need a terminal are skipped without it (2026-11-21). */
 export const hasTerminal = spawnSync('script', ['--version']).status === 0
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 /**
- * The real binary with a terminal of its own, which script(1) makes; `shown` is all that the terminal shows. Each answer
- * is typed once its question stands there.
+ * Runs the real binary with a terminal of its own, made by script(1); `shown` is everything that the terminal shows. Each
+ * answer is typed once its question is shown.
  */
 export async function runOnTerminal(
   argv: readonly string[],

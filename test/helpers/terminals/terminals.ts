@@ -1,10 +1,10 @@
 import type { ScriptedAgent } from '../agents/scripted-agent.ts'
 import type { TestServer } from '../servers/server.ts'
 
-/** What the HELLO of an agent says that can open terminals. */
+/** Options of the HELLO of an agent that can open terminals. */
 export const withTerminals = { capabilities: { terminal: true } } as const
 
-/** Opens a session whose agent takes it; the TERMINAL_OPEN is left to whoever asks for it. */
+/** Opens a session that its agent accepts; answers the TERMINAL_OPEN as `frame`. */
 export async function openTerminal(
   server: Pick<TestServer, 'data'>,
   agent: ScriptedAgent,
@@ -18,7 +18,7 @@ export async function openTerminal(
   return { frame, created, sessionId: created.sessionId }
 }
 
-/** The events of a recording, without their times; fails on a line that is none of asciicast v2. */
+/** The events of a recording, without their times; fails on a line that is not an asciicast v2 event. */
 export async function recordingOf(server: Pick<TestServer, 'api'>, sessionId: string) {
   const { status, body } = await server.api('GET', `/api/terminals/${sessionId}/recording`)
   if (status !== 200) throw new Error(`no recording: ${status} ${JSON.stringify(body)}`)
@@ -32,7 +32,7 @@ export async function recordingOf(server: Pick<TestServer, 'api'>, sessionId: st
   const shown = events.map((event) => {
     const [seconds, code, data] = event as [number, string, string]
     if (!(seconds >= before) || !['o', 'r', 'm'].includes(code) || typeof data !== 'string')
-      throw new Error(`no event of asciicast v2: ${JSON.stringify(event)}`)
+      throw new Error(`not an asciicast v2 event: ${JSON.stringify(event)}`)
     before = seconds
     return [code, data] as const
   })

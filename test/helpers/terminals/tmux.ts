@@ -10,22 +10,22 @@ const execute = promisify(execFile)
 const isThere = (program: string) =>
   spawnSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' }).status === 0
 
-/** Which of these programs the machine lacks; tests that need one are skipped there (2026-11-21). */
+/** The programs that the machine lacks; tests that need them are skipped (2026-11-21). */
 export const missing = (...programs: string[]): string[] => programs.filter((name) => !isThere(name))
 
-/** A window of tmux, which is a whole terminal, with a bash in it. */
+/** A window of tmux, which is a complete terminal, with a bash in it. */
 export interface Window {
-  /** The environment of its shell. */
+  /** Home directory of its shell. */
   readonly home: string
   type(text: string): Promise<void>
-  /** Keys as tmux names them: `Enter`, `C-z`. */
+  /** Keys by tmux names: `Enter`, `C-z`. */
   press(...keys: string[]): Promise<void>
   resize(cols: number, rows: number): Promise<void>
-  /** The lines that are shown, with their colours, and where the cursor is. */
+  /** The visible lines, with their colors, and the cursor position. */
   screen(): Promise<string>
-  /** The lines that are shown, without their colours. */
+  /** The visible lines, without colors. */
   text(): Promise<string>
-  /** Resolves once the lines that are shown, without colours, match. */
+  /** Resolves once the visible lines, without colors, match. */
   shows(pattern: RegExp): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export async function openWindow(
   const tmux = async (...words: string[]) =>
     (await execute('tmux', ['-S', socket, '-f', '/dev/null', ...words], { env: cleanEnv(home, env) })).stdout
   const size = ['-x', String(cols), '-y', String(rows)]
-  // A history would be written as the shell ends, into a directory that is being removed.
+  // The shell would write its history at its end, into a directory that is being removed.
   await tmux('new-session', '-d', ...size, "cd; HISTFILE= PS1='local> ' exec bash --norc --noprofile")
   t.teardown(() => tmux('kill-server').catch(() => undefined))
   const lines = () => tmux('capture-pane', '-p')

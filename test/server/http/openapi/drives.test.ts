@@ -182,6 +182,6 @@ test('an answer with a field more, or with one less, than the document names is 
     ) ?? '',
     /required/,
   )
-  t.regex(faultOf(getMe, { ...answer, status: 418 }) ?? '', /does not tell of 418/)
-  t.regex(faultOf(getMe, { ...answer, contentType: 'text/html' }) ?? '', /does not tell of text\/html/)
+  t.regex(faultOf(getMe, { ...answer, status: 418 }) ?? '', /does not document 418/)
+  t.regex(faultOf(getMe, { ...answer, contentType: 'text/html' }) ?? '', /does not document text\/html/)
 })
