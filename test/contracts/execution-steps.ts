@@ -170,7 +170,7 @@ const shown = ({ execution: one, output }: RunningExecution) => ({
   output: { stored: output.storedSequence, stdout: output.stdoutBytes, truncated: output.truncated },
 })
 
-/** Takes a step; answers its comparable outcome. */
+/** Takes a step; returns its comparable outcome. */
 export async function takeStep(on: SteppedExecutions, { step, ...of }: ExecutionStep): Promise<unknown> {
   const { host, task, isFormer } = of
   const claim = on.claims.get(host)?.at(isFormer ? -2 : -1)

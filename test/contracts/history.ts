@@ -37,7 +37,7 @@ export function historyContract(
     t.deepEqual(await readAll(await reopen(), 7), samples)
   })
 
-  test('a read answers only the samples of the range, both ends included', async (t) => {
+  test('a read returns only the samples of the range, both ends included', async (t) => {
     const { history, reopen } = await started(t)
     for (const ago of [-3 * hour, -2 * hour, -hour, 0]) history.append(1, metrics(iso(start + ago)))
     for (const opened of [history, await reopen()])

@@ -51,7 +51,7 @@ export function hostFactsContract(
     t.like(host, { hostname: 'shop', ip: '10.0.0.7', tags: { role: 'web' } })
   })
 
-  test(`${name} facts of a host: an address stays if a user set it, or if stored credentials are sent to it`, async (t) => {
+  test(`${name} facts of a host: an address stays if a user set it or stored credentials are sent to it`, async (t) => {
     const insides = await open(t)
     const { context, services } = insides
     const agent = await joined(insides)

@@ -100,7 +100,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual(await rejectsUnknown(t, services.hosts.list({ selector: 'nosuch' })), ['selector'])
   })
 
-  test(`${name} hosts: a target selects hosts in natural order of names, in pages; an empty selection is refused as for a task`, async (t) => {
+  test(`${name} hosts: a target selects hosts in natural order of names, in pages; an empty selection is refused`, async (t) => {
     const services = await open(t)
     for (const n of [10, 2, 1]) await make(services, `web${n}`, { tags: { odd: String(n % 2 === 1) } })
     const { id: db } = await make(services, 'db1')

@@ -54,7 +54,7 @@ export function outputsContract(
     t.is(progress.get(2)?.lastSequence, 5)
   })
 
-  test("an entry's id is its end offset in a log of lines, so that cursors survive a migration to another store", async (t) => {
+  test("an entry's id is its end offset in a log of lines, so that cursors survive a migration", async (t) => {
     const outputs = (await open(t)).outputs
     const long = 'ä'.repeat(3000)
     const json = Buffer.from(`"${long}"`)
@@ -110,7 +110,7 @@ export function outputsContract(
     })
   })
 
-  test('one backward read examines a bounded part of the log, and answers where to continue', async (t) => {
+  test('one backward read examines a bounded part of the log, and returns where to continue', async (t) => {
     const outputs = (await open(t)).outputs
     const count = 70_000
     await outputs.append('task', entry(0, 'first\n', { hostId: 2 }))

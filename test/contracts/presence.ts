@@ -153,7 +153,7 @@ export function presenceContract(
     ])
   })
 
-  test('A14 a start of the server is not a sign of life: a host last heard too long ago is unreachable until it reports', async (t) => {
+  test('A14 a start of the server is not a sign of life: a host last heard too long ago stays unreachable', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2]) presence.registered(hostId)
     presence.greeted(1, greeting)
@@ -210,7 +210,7 @@ export function presenceContract(
     t.like(await view(), { status: 'WARNING', statusReason: 'no link for 0 s, cpu 96 %', reachable: false })
   })
 
-  test('a host has no link from the moment its agent loses it until the agent is back, even across a restart', async (t) => {
+  test('a host has no link from the moment its agent loses it until it is back, even across a restart', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2, 3]) presence.registered(hostId)
     for (const hostId of [1, 2]) {

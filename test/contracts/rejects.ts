@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import { type ErrorCode, RsmError } from '../../src/core/errors.ts'
 
-/** Fails unless `work` rejects with this code; answers the fields that it names. */
+/** Fails unless `work` rejects with this code; returns the fields that it names. */
 export async function rejects(
   t: ExecutionContext,
   code: ErrorCode,

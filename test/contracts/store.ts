@@ -396,7 +396,7 @@ export function storeContract(
     t.is(await last(await reopen()), id)
   })
 
-  test('find and query answer in ascending order of id, whatever the order of writing', async (t) => {
+  test('find and query return records in ascending order of id, whatever the order of writing', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (const id of [10, 2, 33, 1, 4]) tx.put('tokens', token(id, 1))
@@ -468,7 +468,7 @@ export function storeContract(
       })
     })
 
-  test('a query limited by text answers the first records of its page, at least one, and counts all', async (t) => {
+  test('a query limited by text returns the first records of its page, at least one, and counts all', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (let id = 1; id <= 5; id++) tx.put('scripts', script(id, `s${id}`, { content: 'x'.repeat(1000) }))

@@ -10,7 +10,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     return (await services.hosts.create({ hostname, ip: '10.0.0.1' })).id
   }
 
-  test(`${name} tasks: async:false answers the final task`, async (t) => {
+  test(`${name} tasks: async:false returns the final task`, async (t) => {
     const services = await open(t)
     const id = await host(services)
     const ended = await services.tasks.create({
@@ -145,7 +145,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.deepEqual((await services.tasks.script(retried.taskId)).secretParams, ['KEY', 'OTHER'])
   })
 
-  test(`${name} tasks: an idempotency key answers the first task, and another body with it is a conflict`, async (t) => {
+  test(`${name} tasks: an idempotency key returns the first task, and another body with it is a conflict`, async (t) => {
     const services = await open(t)
     const id = await host(services)
     const input = { script, target: { hostIds: [id] } }

@@ -11,7 +11,7 @@ interface CopyFleet {
   readonly rsm: CommandLine
   readonly theirs: string
   readonly ours: string
-  /** Makes a file on the user's side, with its directories; answers its path. */
+  /** Makes a file on the user's side, with its directories; returns its path. */
   readonly file: (name: string, content: string | Buffer, mode?: number) => string
   /** Path of a file on the hosts' side. */
   readonly there: (name: string) => string

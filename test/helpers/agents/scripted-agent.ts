@@ -110,7 +110,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Answers the id of the frame. */
+  /** Returns the id of the frame. */
   send<T extends keyof Payloads>(type: T, payload: Payloads[T]): string {
     const id = `m${this.#ids++}`
     this.socket.send(JSON.stringify({ type, id, timestamp: new Date().toISOString(), payload }))
@@ -173,7 +173,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     await this.closed
   }
 
-  /** Runs every execution: `run` answers exit code and output. */
+  /** Runs every execution: `run` returns exit code and output. */
   serve(run: (execution: ExecuteScript) => { exitCode?: number; output?: string } = () => ({})): void {
     this.socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as FromServer
@@ -184,7 +184,7 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Reports every copy as done, and sends a file or an empty tree for every fetch; `endOf` answers further fields of the end. */
+  /** Reports every copy as done, and sends a file or an empty tree for every fetch; `endOf` returns further fields of the end. */
   serveCopies(
     { url }: Pick<TestServer, 'url'>,
     { token }: Identity,

@@ -42,7 +42,7 @@ export const event = (action: string, more: Partial<AuditEvent> = {}): AuditEven
   ...more,
 })
 
-/** Verifies the current log; answers the number of entries and the first fault. */
+/** Verifies the current log; returns the number of entries and the first fault. */
 export async function verified(
   log: Pick<AuditLog, 'raw'>,
 ): Promise<{ entries: number; fault: AuditFault | null }> {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ChaosAgent, ChaosFleet } from './fleet.ts'
 import type { Random } from './random.ts'
 
-/** One round of trouble; answers its description for the log. Everything is up again, or starting, when it settles. */
+/** One round of trouble; returns its description for the log. Everything is up again, or starting, when it settles. */
 type Trouble = (fleet: ChaosFleet, random: Random) => Promise<string>
 
 const upTo = (random: Random, milliseconds: number) => delay(random.between(0, milliseconds))

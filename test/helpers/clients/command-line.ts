@@ -83,7 +83,7 @@ export function commandLine(
       : { signal: null, ...(await runShared({ argv, env: { ...own, ...env } })) }
 }
 
-/** Runs command lines sequentially in the shared process, without a terminal; answers in their order. */
+/** Runs command lines sequentially in the shared process, without a terminal; returns results in their order. */
 export async function runLines(
   t: Pick<ExecutionContext, 'teardown'>,
   server: Pick<TestServer, 'url' | 'token'>,
@@ -95,7 +95,7 @@ export async function runLines(
   return ran
 }
 
-/** Creates a VIEWER; answers the user's token. */
+/** Creates a VIEWER; returns the user's token. */
 export async function viewerToken(server: TestServer): Promise<string> {
   const login = { username: 'viewer', password: 'a password for viewers' }
   await server.data('POST', '/api/users', { ...login, role: 'VIEWER' })

@@ -41,7 +41,7 @@ export const notOnTour: readonly string[] = [
 ]
 
 /**
- * Starts a server with a host web1. Answers a command line of (nearly) every command in an order in which each one succeeds,
+ * Starts a server with a host web1. Returns a command line of (nearly) every command in an order in which each one succeeds,
  * except those of failed tasks, and the value that `users add` printed under `option`.
  */
 export async function everyCommand(

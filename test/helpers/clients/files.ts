@@ -29,7 +29,7 @@ export async function sendBytes(
   return { status: response.status, data: body.data, body }
 }
 
-/** Uploads in one request; answers the file. */
+/** Uploads in one request; returns the file. */
 export async function upload(server: Server, bytes: string | Uint8Array, query = ''): Promise<File> {
   const { status, data, body } = await sendBytes(server, 'POST', `/api/files?${query}`, bytes)
   if (status !== 201) throw new Error(JSON.stringify(body))

@@ -3,7 +3,7 @@ import type { Counts } from '../../../src/core/tasks/task.ts'
 import type { TestServer } from '../servers/server.ts'
 import { followEvents } from './follow.ts'
 
-/** Starts an ad-hoc command; answers the taskId. */
+/** Starts an ad-hoc command; returns the taskId. */
 export async function startTask(
   server: TestServer,
   hostIds: number[],
@@ -22,7 +22,7 @@ const stream = (server: TestServer, taskId: string, query = '') => ({
   headers: { authorization: `Bearer ${server.token}` },
 })
 
-/** Waits for the task's end; answers it with all results. */
+/** Waits for the task's end; returns the task with all results. */
 export async function finished(server: TestServer, taskId: string): Promise<Task> {
   const { url, headers } = stream(server, taskId)
   const events = await followEvents(url, headers, ({ event }) => event === 'end')

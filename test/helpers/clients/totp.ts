@@ -7,7 +7,7 @@ export const appShows = (secret: string, ahead = 0): string =>
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Enables TOTP for the user of this session; answers the secret of the app and the recovery codes. */
+/** Enables TOTP for the user of this session; returns the secret of the app and the recovery codes. */
 export async function enableTotp(
   server: TestServer,
   currentPassword: string,

@@ -35,7 +35,7 @@ async function answers(port: number): Promise<boolean> {
   return isOpen
 }
 
-/** Starts HAProxy in front of these ports; answers its URL. Servers must trust the proxy 127.0.0.1. */
+/** Starts HAProxy in front of these ports; returns its URL. Servers must trust the proxy 127.0.0.1. */
 export async function startBalancer(
   t: Ending,
   servers: readonly number[],

@@ -136,7 +136,7 @@ const kinds = [
 ]
 
 /**
- * Answers a function that makes one round of trouble; all servers are up again when it settles. Each kind comes once before any
+ * Returns a function that makes one round of trouble; all servers are up again when it settles. Each kind comes once before any
  * repeats, so that even a short run has all of them.
  */
 export function clusterTrouble(cluster: Cluster, random: Random, done: Done): () => Promise<void> {

@@ -19,7 +19,7 @@ export interface Row {
   readonly alone?: true
   /** The expected exit code other than 0, and its reason. */
   readonly exit?: readonly [code: number, because: string]
-  /** Creates the objects of the example; answers replacements for words in it. */
+  /** Creates the objects of the example; returns replacements for words in it. */
   readonly given?: (world: ExampleWorld, t: ExecutionContext) => Promise<Record<string, string>>
   /** Called repeatedly while the example runs, so that it has something to show. */
   readonly meanwhile?: (world: ExampleWorld) => Promise<unknown>

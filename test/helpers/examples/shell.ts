@@ -87,7 +87,7 @@ export function startShell(t: ExecutionContext, home: string) {
   return {
     untilShown,
     background: (command: string) => shell.stdin.write(`${command} </dev/null &\n`),
-    /** Answers the text shown since, and the exit code. */
+    /** Returns the text shown since, and the exit code. */
     async run(command: string): Promise<{ exit: number; text: string }> {
       const from = shown.length
       const mark = `end-of-command-${++count}`

@@ -53,7 +53,7 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
   function cut(): void {
     for (const pair of pairs) drop(pair)
   }
-  /** Shows a piece from the server to the watches; answers whether the agent gets it. */
+  /** Shows a piece from the server to the watches; returns whether the agent gets it. */
   function pass(pair: Pair, piece: Buffer): boolean {
     if (watches.length === 0) return true
     const seen = pair.recent + piece.toString('latin1')

@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava'
 
 type Refusable = 'watch' | 'writeSync' | 'fsyncSync' | 'openSync'
 
-/** Replaces a function of `node:fs` by `fault`, which gets the original first. Answers a function that restores it. */
+/** Replaces a function of `node:fs` by `fault`, which gets the original first. Returns a function that restores it. */
 export function replace(
   t: ExecutionContext,
   name: Refusable,
@@ -23,7 +23,7 @@ export function replace(
 
 /**
  * Makes a function of `node:fs` throw `code` when `when` is true, for all modules of this test file: for faults that cannot be
- * provoked on the machine itself, such as exhausted inotify watches. Answers a function that ends it.
+ * provoked on the machine itself, such as exhausted inotify watches. Returns a function that ends it.
  */
 export function refuse(
   t: ExecutionContext,

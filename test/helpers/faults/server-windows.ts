@@ -328,7 +328,7 @@ export const stdoutOf = (output: readonly { hostId: number; stream: string; data
     .map(({ stream, data }) => (stream === 'stdout' ? data : ''))
     .join('')
 
-/** Runs through a window and checks the expectations of the table; answers the task. */
+/** Runs through a window and checks the expectations of the table; returns the task. */
 export async function livesThrough(site: Site, point: ServerPoint): Promise<Task> {
   const { t, server, traces } = site
   const { life, starts = 1, results = [ran], stdout = 'one\ntwo\n' } = windows[point]

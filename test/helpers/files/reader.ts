@@ -19,8 +19,8 @@ look()`
 export const wholeText = (n: number, lines: number): Buffer => Buffer.from(`${n}\n`.repeat(lines))
 
 /**
- * Reads a file in a loop in a process of its own, checking that it always holds a whole text. The answer ends it, and returns
- * its output: `reads N` and a line for each partial text.
+ * Reads a file in a loop in a process of its own, and checks that it always holds a whole text. The returned function ends it,
+ * and returns its output: `reads N` and a line for each partial text.
  */
 export function readInLoop(t: ExecutionContext, path: string, lines: number): () => Promise<string> {
   const child = spawn(process.execPath, ['-e', reader, path, String(lines)], {

@@ -22,7 +22,7 @@ function withTheirs(names: readonly string[]): Set<string> {
 
 /**
  * Copies the build and these packages to a directory that every user may read, until the test is over: the checkout may be in a
- * home that others cannot enter. Answers the directory.
+ * home that others cannot enter. Returns the directory.
  */
 export function openProgram(t: Pick<ExecutionContext, 'teardown'>, packages: readonly string[] = []): string {
   const copy = temporaryDirectory(t)

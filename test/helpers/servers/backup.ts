@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { TestServer } from './server.ts'
 
-/** Copies the directory of a stopped server; answers a function that restores it, as an administrator does by hand. */
+/** Copies the directory of a stopped server; returns a function that restores it, as an administrator does by hand. */
 export async function backUp(
   t: Pick<ExecutionContext, 'teardown'>,
   server: TestServer,

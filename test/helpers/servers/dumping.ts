@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 
-/** Holds the locks that pg_dump holds on these tables while it runs; the answer releases them. */
+/** Holds the locks that pg_dump holds on these tables while it runs; the returned function releases them. */
 export async function dumping(
   t: ExecutionContext,
   database: Database,

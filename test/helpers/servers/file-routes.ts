@@ -27,7 +27,7 @@ export class FileRoutes {
     }
   }
 
-  /** Serves a file from now on; answers its description in an order. */
+  /** Serves a file from now on; returns its description in an order. */
   put(fileId: string, content: Uint8Array | string): FileOfTask {
     const bytes = Buffer.from(content)
     this.files.set(fileId, bytes)

@@ -17,7 +17,7 @@ export async function temporary(t: ExecutionContext): Promise<string> {
   return directory
 }
 
-/** Opens a data directory in another process; answers that process and the outcome. */
+/** Opens a data directory in another process; returns that process and the outcome. */
 export async function openElsewhere(
   t: ExecutionContext,
   path: string,

@@ -20,7 +20,7 @@ export interface ServerProcess extends TestServer {
   signal(name: NodeJS.Signals): void
   /** Adds `env` to the environment of this process. */
   start(env?: NodeJS.ProcessEnv): Promise<void>
-  /** SIGTERM; answers exit code and milliseconds to the exit. */
+  /** SIGTERM; returns exit code and milliseconds to the exit. */
   terminate(): Promise<{ code: number | null; took: number }>
   /** Settles when it has ended on its own. */
   ended(): Promise<void>

@@ -25,7 +25,7 @@ export interface TestServer {
   dataDir: string
   token: string
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Like `api`, but a status other than 2xx fails the test; answers `data`. */
+  /** Like `api`, but a status other than 2xx fails the test; returns `data`. */
   data(method: string, path: string, body?: unknown): Promise<any>
   /** Registers a host with an agent identity: `{hostId, agentId, token}`. */
   enroll(hostname: string): Promise<{ hostId: number; agentId: string; token: string }>

@@ -70,7 +70,7 @@ export async function startReceiver(t: { teardown: (end: () => Promise<void>) =>
   }
 }
 
-/** A server that speaks TCP as `serve` does; answers its URL. */
+/** A server that speaks TCP as `serve` does; returns its URL. */
 export async function startRawReceiver(
   t: ExecutionContext,
   serve: (socket: Socket) => void,

@@ -16,7 +16,7 @@ export interface Exchange {
 
 export const portOf = ({ url }: Pick<TestServer, 'url'>) => Number(new URL(url).port)
 
-/** Sends a request over a connection of its own; answers its status and the whole response. */
+/** Sends a request over a connection of its own; returns its status and the whole response. */
 export async function ask(
   server: Pick<TestServer, 'url'>,
   request: string,

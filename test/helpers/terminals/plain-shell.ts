@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava'
 
 /**
  * A bash for terminals without profile and history: the profiles of a machine's users may take a minute, and leave locks behind
- * when they are interrupted. Answers its path.
+ * when they are interrupted. Returns its path.
  */
 export function plainShell(t: Pick<ExecutionContext, 'teardown'>): string {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-shell-'))

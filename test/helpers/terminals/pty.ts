@@ -21,7 +21,7 @@ export interface OnPty {
   resize(cols: number, rows: number): void
   /** SIGKILL. */
   end(): void
-  /** Resolves once the output, from `from` on, matches; answers the match. */
+  /** Resolves once the output, from `from` on, matches; returns the match. */
   shows(pattern: RegExp, from?: number): Promise<RegExpExecArray>
 }
 

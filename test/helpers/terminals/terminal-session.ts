@@ -62,7 +62,7 @@ export class LiveTerminal {
       .join('')
   }
 
-  /** Waits until a pattern is shown; answers the whole text. */
+  /** Waits until a pattern is shown; returns the whole text. */
   async shows(what: RegExp): Promise<string> {
     try {
       await this.#server.until(() => what.test(this.text()), `${this.sessionId} shows ${what}`)

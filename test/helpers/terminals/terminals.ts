@@ -4,7 +4,7 @@ import type { TestServer } from '../servers/server.ts'
 /** Options of the HELLO of an agent that can open terminals. */
 export const withTerminals = { capabilities: { terminal: true } } as const
 
-/** Opens a session that its agent accepts; answers the TERMINAL_OPEN as `frame`. */
+/** Opens a session that its agent accepts; returns the TERMINAL_OPEN as `frame`. */
 export async function openTerminal(
   server: Pick<TestServer, 'data'>,
   agent: ScriptedAgent,
