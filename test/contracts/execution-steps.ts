@@ -153,7 +153,7 @@ export async function beginSteps(opened: OpenedExecutions): Promise<SteppedExecu
 
 const nameOf = (value: unknown) => JSON.stringify(value) ?? ''
 
-/** Normalizes values: replaces times, sorts sets, and drops `named` of ended executions. */
+/** Makes values comparable: replaces times, sorts sets, and drops `named` of ended executions. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   if (typeof value === 'string') return /^\d{4}-\d\d-\d\dT/.test(value) ? 'time' : value

@@ -22,7 +22,7 @@ export function runsContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ start: () => Promise<Start> }>,
 ): void {
-  test('A02 P49 a store recognizes the marks of all its starts up to their ends, and no later ones', async (t) => {
+  test('A02 P49 a store knows the marks of all its starts up to their ends, and no later ones', async (t) => {
     const { start } = await open(t)
     const marks: RunMark[] = []
     for (let starts = 1; starts <= 3; starts++) {

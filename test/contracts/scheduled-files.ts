@@ -91,7 +91,7 @@ export function scheduledFilesContract(
     server.token = admin
     t.like(await server.data('PATCH', path, { name: 'renamed' }), { owner: 'olga' })
     await refused('PATCH', path, { runAs: 'deploy' }, 'copy.fileId')
-    // Any operator may run it by hand: the file is the schedule's.
+    // Another user may run it by hand: the file belongs to the schedule.
     t.like(await server.data('POST', `${path}/run`), { hostCount: 1 })
     t.like(await server.data('PATCH', path, { runAs: 'deploy', copy }), { owner: 'admin', copy })
   })

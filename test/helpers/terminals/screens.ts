@@ -9,7 +9,7 @@ export function steadyScreen(screen: string): string {
     .replace(/[ \t]+$/gm, '')
 }
 
-/** Saves a screen with its colors for people to look at: `cat artifacts/NAME.ansi`. */
+/** Saves a screen with its colours for people to look at: `cat artifacts/NAME.ansi`. */
 export async function keepScreen(window: Window, name: string): Promise<void> {
   await mkdir('artifacts', { recursive: true })
   await writeFile(`artifacts/${name}.ansi`, await window.screen())

@@ -21,11 +21,11 @@ export interface Window {
   /** Keys by tmux names: `Enter`, `C-z`. */
   press(...keys: string[]): Promise<void>
   resize(cols: number, rows: number): Promise<void>
-  /** The visible lines, with their colors, and the cursor position. */
+  /** The visible lines, with their colours, and the cursor position. */
   screen(): Promise<string>
-  /** The visible lines, without colors. */
+  /** The visible lines, without colours. */
   text(): Promise<string>
-  /** Resolves once the visible lines, without colors, match. */
+  /** Resolves once the visible lines, without colours, match. */
   shows(pattern: RegExp): Promise<void>
 }
 
