@@ -6,7 +6,7 @@ import { openDataDirectory } from '../../src/disk/data-directory.ts'
 import { openElsewhere, temporary } from '../helpers/servers/opened-directory.ts'
 
 const isRoot = process.getuid?.() === 0
-const nobody = 65534
+const nobodyId = 65534
 
 test('F05 a missing directory is created with mode 0700, also on a path with spaces', async (t) => {
   const path = join(await temporary(t), 'deep er', 'da ta')
@@ -19,7 +19,7 @@ test('F05 a missing directory is created with mode 0700, also on a path with spa
 
 test('F05 a directory of another user is refused with both users', async (t) => {
   const path = isRoot ? await temporary(t) : '/usr'
-  if (isRoot) await chown(path, nobody, nobody)
+  if (isRoot) await chown(path, nobodyId, nobodyId)
   await t.throwsAsync(openDataDirectory(path), {
     code: 'unavailable',
     message: /belongs to user \d+, but rsm runs as user/,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
-import { asRoot, modes, nobody } from '../../helpers/agents/modes.ts'
+import { anotherUser, asRoot, modes } from '../../helpers/agents/modes.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -113,7 +113,7 @@ asRoot(
     const server = await FakeServer.start()
     t.teardown(() => server.close())
     const under = ['setpriv', '--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace']
-    const options = { ...nobody, agentId: 'blind', under }
+    const options = { ...anotherUser, agentId: 'blind', under }
     await agentProcess(t, server, await temporaryDirectory(t), options)
     await server.linked()
     server.execute('blind', { taskId: 'filtered', script: "exec > >(sleep 0.2; sed 's/^/> /'); echo line" })
@@ -139,7 +139,7 @@ test('a process that holds only stderr and many other descriptors is a survivor'
 })
 
 asRoot('a survivor with a lease on its script’s output cannot stop the agent from cutting it', async (t) => {
-  const { server, agent, dataDir } = await linkedAgent(t, nobody)
+  const { server, agent, dataDir } = await linkedAgent(t, anotherUser)
   const script = `exec 2>/dev/null; python3 -c '
 import fcntl, os, time
 os.write(1, b"up\\n")

@@ -178,8 +178,8 @@ asRoot('a copy as another user has only that user’s rights, and creates files 
   t.regex(refused.error ?? '', /^open \/.*: permission denied \(EACCES\)$/)
   chmodSync(directory, 0o1777)
   t.like(await copy({ file, path }), { ...done, changed: true })
-  const nobody = Number(spawnSync('id', ['-u', 'nobody']).stdout.toString())
-  t.is(statSync(path).uid, nobody)
+  const nobodyId = Number(spawnSync('id', ['-u', 'nobody']).stdout.toString())
+  t.is(statSync(path).uid, nobodyId)
   // Sticky bit: another user’s file is not replaced.
   const other = await copy({ file: fileRoutes.put('f2', 'other'), path }, 'daemon')
   t.like(other, { status: 'FAILED' })

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess } from '../../helpers/agents/agent-process.ts'
-import { asRoot, nobody } from '../../helpers/agents/modes.ts'
+import { anotherUser, asRoot } from '../../helpers/agents/modes.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
@@ -27,7 +27,7 @@ asRoot(
     const server = await FakeServer.start()
     t.teardown(() => server.close())
     const agentId = 'held-back'
-    await agentProcess(t, server, await temporaryDirectory(t), { ...nobody, agentId, under })
+    await agentProcess(t, server, await temporaryDirectory(t), { ...anotherUser, agentId, under })
     await server.linked()
     const as: Record<string, Partial<TerminalOpen>> = { nobody: {}, daemon: { runAs: 'daemon' } }
     for (const [taskId, user] of Object.entries(as)) {

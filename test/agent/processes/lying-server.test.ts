@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
-import { asRoot, nobody } from '../../helpers/agents/modes.ts'
+import { anotherUser, asRoot } from '../../helpers/agents/modes.ts'
 import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 const names: readonly (readonly [name: string, value: string, says: RegExp])[] = [
@@ -41,7 +41,7 @@ test('the agent refuses variables that rsm servers never send', async (t) => {
 })
 
 asRoot('params of another user’s script do not reach the root processes that start it', async (t) => {
-  const { server, agent } = await linkedAgent(t, nobody)
+  const { server, agent } = await linkedAgent(t, anotherUser)
   // Names that are not reserved, but that a shell, setpriv or the C library reads.
   const params = { LANGUAGE: '/x', LC_ALL: '/x', TMOUT: '1', TMPDIR: '/x', A: "'; id; '" }
   const script = 'echo "$PPID $LANGUAGE$LC_ALL$TMOUT$TMPDIR$A"; exec sleep 600'
@@ -62,7 +62,7 @@ asRoot('params of another user’s script do not reach the root processes that s
 })
 
 asRoot('a file order with a script field is refused, and nothing is written', async (t) => {
-  const { server, agent } = await linkedAgent(t, nobody)
+  const { server, agent } = await linkedAgent(t, anotherUser)
   const directory = mkdtempSync('/var/tmp/rsm-lying-')
   t.teardown(() => rmSync(directory, { recursive: true }))
   const gate = { script: 'true', scriptType: 'BASH', timeout: 1, retries: 0, intervalSeconds: 0 }
@@ -97,7 +97,7 @@ test('a scriptName that is a path is rejected as an invalid message', async (t) 
 })
 
 asRoot('no spelling of runAs gets around --allow-run-as', async (t) => {
-  const { server, agent } = await linkedAgent(t, nobody)
+  const { server, agent } = await linkedAgent(t, anotherUser)
   for (const [at, runAs] of [
     'root',
     '0',

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
-import { boxed, modes, nobody } from '../../helpers/agents/modes.ts'
+import { anotherUser, boxed, modes } from '../../helpers/agents/modes.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 /** Descriptors of any child: streams, one for the directory itself, and those this process was started with. */
@@ -81,7 +81,7 @@ for (const [mode, options, on] of modes) {
 boxed(
   'strict: the system is read-only, /tmp and home are private and empty, the data directory is hidden',
   async (t) => {
-    const { server, agent, dataDir } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
+    const { server, agent, dataDir } = await linkedAgent(t, { ...anotherUser, sandbox: 'strict' })
     const outside = join(tmpdir(), `rsm-outside-${process.pid}`)
     writeFileSync(outside, 'seen')
     t.teardown(() => rmSync(outside))
@@ -100,7 +100,7 @@ chmod u+w /run/rsm/script 2>/dev/null && echo changed; grep -E 'CapEff|CapBnd|Ca
 boxed(
   'strict: a script sees only its own processes, and cannot signal the agent or another task',
   async (t) => {
-    const { server, agent } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
+    const { server, agent } = await linkedAgent(t, { ...anotherUser, sandbox: 'strict' })
     server.execute(agent.agentId, {
       taskId: 'other',
       script: 'echo up; sleep 600',
@@ -148,7 +148,7 @@ for (const [sandboxNetwork, expected] of [
       await once(listener, 'listening')
       t.teardown(() => listener.close())
       const { port } = listener.address() as AddressInfo
-      const { server, agent } = await linkedAgent(t, { ...nobody, sandbox: 'strict', sandboxNetwork })
+      const { server, agent } = await linkedAgent(t, { ...anotherUser, sandbox: 'strict', sandboxNetwork })
       const script = `(: </dev/tcp/127.0.0.1/${port}) 2>/dev/null && echo open || { echo closed; grep -c : /proc/net/dev; }`
       server.execute(agent.agentId, { taskId: 'net', script })
       await server.completed('net')
@@ -157,7 +157,7 @@ for (const [sandboxNetwork, expected] of [
   )
 
 boxed('strict: background processes of a script stay alive', async (t) => {
-  const { server, agent } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
+  const { server, agent } = await linkedAgent(t, { ...anotherUser, sandbox: 'strict' })
   const needle = `rsm-left-${process.pid}-${Date.now()}`
   server.execute(agent.agentId, {
     taskId: 'left',
@@ -170,7 +170,7 @@ boxed('strict: background processes of a script stay alive', async (t) => {
 })
 
 boxed('strict: a working directory hidden by the sandbox is 126, and the error says so', async (t) => {
-  const { server, agent, dataDir } = await linkedAgent(t, { ...nobody, sandbox: 'strict' })
+  const { server, agent, dataDir } = await linkedAgent(t, { ...anotherUser, sandbox: 'strict' })
   server.execute(agent.agentId, { taskId: 'hidden', script: 'true', workDir: dataDir })
   const complete = await server.completed('hidden')
   t.is(complete.exitCode, 126)
@@ -181,7 +181,7 @@ boxed('strict: a script outlives its agent, and the next agent reports its end',
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())
-  const options = { agentId: 'boxed-agent', ...nobody, sandbox: 'strict' } as const
+  const options = { agentId: 'boxed-agent', ...anotherUser, sandbox: 'strict' } as const
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
   const script = 'trap "echo asked; exit 5" TERM; echo up; while :; do sleep 0.05; done'

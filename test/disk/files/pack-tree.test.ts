@@ -18,7 +18,7 @@ import { putTree } from '../../../src/disk/files/put-tree.ts'
 import type { Placing } from '../../../src/disk/files/settle.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-const nobody = { uid: null, gid: null, mode: undefined, sourceMode: undefined }
+const unset = { uid: null, gid: null, mode: undefined, sourceMode: undefined }
 
 /** Packs the content of `source` and puts it into `target`; `meanwhile` runs after the first read of a large file. */
 async function copied(
@@ -42,7 +42,7 @@ async function copied(
   const fd = openSync(spool, 'r')
   const placing: Placing = {
     copy: { path: target },
-    desired: nobody,
+    desired: unset,
     workspace,
     say: (line) => said.push(line),
     bare: [],

@@ -9,13 +9,13 @@ export const asRoot: typeof test | typeof test.skip = isRoot ? test : test.skip
 export const boxed: typeof test | typeof test.skip =
   isRoot && spawnSync('bwrap', ['--version']).status === 0 ? test : test.skip
 
-export const nobody = { runAs: 'nobody', allowRunAs: ['daemon'] }
+export const anotherUser = { runAs: 'nobody', allowRunAs: ['daemon'] }
 
 /** Users and sandboxes in which every script must behave the same. */
 export const modes: readonly [string, Partial<AgentOptions>, typeof test | typeof test.skip][] = [
   ['none, as the agent', {}, test],
-  ['none, as another user', nobody, asRoot],
-  ['user', { ...nobody, sandbox: 'user' }, asRoot],
+  ['none, as another user', anotherUser, asRoot],
+  ['user', { ...anotherUser, sandbox: 'user' }, asRoot],
   ['strict, as the agent', { sandbox: 'strict' }, boxed],
-  ['strict, as another user', { ...nobody, sandbox: 'strict' }, boxed],
+  ['strict, as another user', { ...anotherUser, sandbox: 'strict' }, boxed],
 ]
