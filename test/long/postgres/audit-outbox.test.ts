@@ -5,7 +5,7 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-test('an audit entry that PostgreSQL did not take is written later, with the time of the change', async (t) => {
+test('an audit entry that PostgreSQL refused is written later, with the time of the change', async (t) => {
   const store = await (await sharedPostgres()).database()
   const options = { store, serverName: 'a', keysDir: join(temporaryDirectory(t), 'keys') }
   const server = await startServerProcess(t, { options })
@@ -19,7 +19,7 @@ test('an audit entry that PostgreSQL did not take is written later, with the tim
   t.is(body.message, 'POST /api/hosts was carried out, but its entry in the audit log could not be written')
   t.deepEqual(await entries(), [])
   await database.ask('api', 'alter function rsm.audit_append_away rename to audit_append')
-  await until('it is audited', async () => (await entries()).length > 0)
+  await until('the entry is written', async () => (await entries()).length > 0)
   const [entry] = await entries()
   t.like(entry, {
     actor: { name: 'admin' },

@@ -7,7 +7,7 @@ import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
-test('a store in PostgreSQL is backed up while its server runs and while none does, and comes back as a data directory or in another database', async (t) => {
+test('a PostgreSQL store is backed up with its server running and stopped, and restored to a data directory and another database', async (t) => {
   t.timeout(110_000)
   const postgres = await startPostgres(atExit)
   const [store, other] = [

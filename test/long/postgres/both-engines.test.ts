@@ -24,7 +24,7 @@ function fatal(error: unknown): never {
 }
 
 async function reopen(): Promise<never> {
-  throw new Error('nothing is opened again here')
+  throw new Error('these stores cannot be reopened')
 }
 
 async function onFiles(teardown: Teardown): Promise<OpenedExecutions> {
@@ -51,7 +51,7 @@ async function inPostgres(teardown: Teardown): Promise<OpenedExecutions> {
   return { ...server, reopen }
 }
 
-test('any steps come to the same on files and in PostgreSQL', async (t) => {
+test('random steps have the same results on files and in PostgreSQL', async (t) => {
   const run = async (steps: Parameters<typeof takeStep>[1][]) => {
     const ends: (() => Promise<void>)[] = []
     try {

@@ -7,7 +7,7 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-test('F23 a server that is cut off from PostgreSQL alone sends nothing; its tasks and agents go to another', async (t) => {
+test('F23 a server that is cut off from PostgreSQL alone sends nothing; its tasks and agents move to another server', async (t) => {
   t.timeout(180_000)
   const postgres = await sharedPostgres()
   const store = await postgres.database()
@@ -36,18 +36,18 @@ test('F23 a server that is cut off from PostgreSQL alone sends nothing; its task
     const { results } = await b.data('GET', `/api/tasks/${taskId}`)
     return results[1].error?.includes('not connected') === true
   }
-  await until('the other has taken the task over', turn)
-  t.log(`its task was taken over after ${seconds()} s`)
+  await until('the other server takes over the task', turn)
+  t.log(`the task was taken over after ${seconds()} s`)
   t.is((await a.api('GET', '/api/ready')).status, 503)
   const { code } = await second.closed
-  t.log(`its link was closed after ${seconds()} s`)
+  t.log(`the link was closed after ${seconds()} s`)
   t.is(code, 1013)
   t.is(sentByA, 0)
   const again = await ScriptedAgent.link(b, identities[1])
   await again.execution(taskId)
 
   way.thaw()
-  await until('it is back', async () => (await a.api('GET', '/api/ready')).status === 200)
+  await until('the server is ready again', async () => (await a.api('GET', '/api/ready')).status === 200)
   again.complete(taskId)
   t.deepEqual(statusesOf(await finished(a, taskId)), ['SUCCESS', 'SUCCESS'])
   const { content } = await a.data('GET', '/api/servers')

@@ -11,14 +11,14 @@ import {
 
 const open = (url: string) => createDatabase(readStoreAddress(url, undefined), 'test', createLog('ERROR'))
 
-test('servers that start at once make the schema once, and one that is too old or too new for it refuses', async (t) => {
+test('servers that start at once create the schema once; a server that is too old or too new for it refuses to start', async (t) => {
   const postgres = await sharedPostgres()
   const url = await postgres.database({ migrated: false })
   const servers = [open(url), open(url), open(url)]
   t.teardown(() => Promise.all(servers.map((server) => server.close())))
   await Promise.all(servers.map((server) => migrate(server)))
   const [database] = servers
-  if (!database) throw new Error('there are three')
+  if (!database) throw new Error('no server')
   t.deepEqual(await database.ask('api', 'select schema from rsm.cluster'), [{ schema: knownSchema() }])
   await database.ask('api', 'update rsm.cluster set schema = 99, oldest_server = 98')
   await t.throwsAsync(migrate(database), { message: /schema is number 99, of a newer rsm/ })
@@ -29,7 +29,7 @@ test('servers that start at once make the schema once, and one that is too old o
   })
 })
 
-test('a transaction runs anew when another one came in between', async (t) => {
+test('a transaction that conflicts with another one is retried', async (t) => {
   const postgres = await sharedPostgres()
   const database = open(await postgres.database())
   t.teardown(() => database.close())
@@ -44,7 +44,7 @@ test('a transaction runs anew when another one came in between', async (t) => {
   t.deepEqual(await database.ask('api', 'select value from counter'), [{ value: 12 }])
 })
 
-test('while PostgreSQL is away calls are unavailable, and afterwards they work', async (t) => {
+test('calls fail as unavailable while PostgreSQL is down and work again afterwards', async (t) => {
   const postgres = await startPostgres(atExit)
   const database = open(await postgres.database())
   t.teardown(() => database.close())

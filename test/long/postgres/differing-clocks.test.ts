@@ -12,15 +12,18 @@ import { type ServerProcess, startServerProcess } from '../../helpers/servers/se
 import { skipped } from '../../helpers/skipped.ts'
 import { until } from '../../helpers/until.ts'
 
-const test = noFaketime === null ? postgresTest : skipped(`no clock can be faked here: ${noFaketime}`)
+const test = noFaketime === null ? postgresTest : skipped(`the clock cannot be faked here: ${noFaketime}`)
 
 const offsets = ['+10m', '-10m', '+0m'] as const
-/** Milliseconds: no clock is off by so little, and no answer takes so long. */
+/** Milliseconds: less than the clocks' offsets and more than the time of a response. */
 const near = 60_000
 
 type Three = readonly [ServerProcess, ServerProcess, ServerProcess]
 
-/** Servers of one store whose machines' clocks are ten minutes ahead, ten behind, and right, as those of PostgreSQL and of agents. */
+/**
+ * Servers of one store with clocks ten minutes ahead, ten minutes behind, and equal to that of
+ * PostgreSQL and the agents.
+ */
 async function threeServers(t: ExecutionContext): Promise<Three> {
   const postgres = await sharedPostgres()
   const store = await postgres.database()
@@ -41,11 +44,11 @@ async function threeServers(t: ExecutionContext): Promise<Three> {
 const isNear = (t: ExecutionContext, time: string | null, what: string) =>
   t.true(Math.abs(Date.parse(time ?? '') - Date.now()) < near, `${what}: ${time}`)
 
-/** The wall clock of its machine, as its log has it. */
+/** The time of the server's machine, read from its log. */
 const machineTime = (server: ServerProcess): number =>
   Date.parse(JSON.parse(server.logged().trim().split('\n').at(-1) ?? '{}').time)
 
-test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, signatures and the order of things follow PostgreSQL's", async (t) => {
+test("F25 servers whose clocks are ten minutes ahead and behind follow PostgreSQL's clock for leases, waits, signatures and order", async (t) => {
   t.timeout(300_000)
   const servers = await threeServers(t)
   const [a, b, c] = servers
@@ -66,7 +69,7 @@ test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, 
     isNear(t, (await server.data('GET', '/api/server')).serverTime, 'serverTime')
   }
 
-  // Agents judge by their own clocks what is signed, and that it has not expired.
+  // Agents check signatures and their expiry against their own clocks.
   const agents = [
     await realAgent(t, a, { hostname: 'web1' }),
     await realAgent(t, b, { hostname: 'web2' }),
@@ -98,7 +101,7 @@ test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, 
     )
   }
 
-  // What waits for its time: a host that does not come, the pause between batches, a script that takes too long.
+  // Waits: for a host that does not connect, for the pause between batches, for a script that exceeds its timeout.
   const away = (await c.enroll('away')).hostId
   for (const server of servers) {
     const began = performance.now()
@@ -120,14 +123,14 @@ test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, 
     }
   }
 
-  // A token of one server counts at the others, and ends when it should.
+  // A token of one server is valid at the others and expires on time.
   const { token } = await a.data('POST', '/api/tokens', { name: 'day', expiresInDays: 1 })
   for (const server of servers) {
     const asked = await server.api('GET', '/api/hosts', undefined, { authorization: `Bearer ${token}` })
     t.is(asked.status, 200)
   }
 
-  // Nobody takes over from who is ahead or behind, and whoever is killed is followed by the others.
+  // No server takes over from one whose clock is wrong; a killed server's tasks go to the others.
   const others = hostIds.slice(1)
   const sleeps = { script: { content: 'sleep 5' } }
   const kept = await startTask(b, others, { script: { content: 'sleep 15' } })
@@ -136,7 +139,7 @@ test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, 
   await running(c, left, 1)
   t.is((await task(c, left)).server, 'server1')
   await a.kill()
-  await until('another has its task', async () => {
+  await until('another server has the task', async () => {
     const { server } = await task(c, left)
     return server === 'server2' || server === 'server3'
   })

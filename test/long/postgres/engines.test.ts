@@ -11,7 +11,7 @@ import { atExit, startPostgres, postgresTest as test } from '../../helpers/serve
 import { executingServer } from '../../helpers/servers/shared-executions.ts'
 import { sharedStore } from '../../helpers/servers/shared-store.ts'
 
-/** All tests of the file have their servers at once. */
+/** The tests of this file run their servers at the same time. */
 const postgres = startPostgres(atExit, { max_connections: '600' })
 
 const make: MakeServers = async (t) => {

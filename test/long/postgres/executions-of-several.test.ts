@@ -30,11 +30,11 @@ const piece = (taskId: string, sequence: number, data: string) =>
 interface Server extends ExecutingServer {
   member: Member
   link: (hostId: number) => Promise<LinkClaim>
-  /** As when it stands still: it renews its lease no more. */
+  /** Stops renewing the lease, as a suspended server does. */
   stand: () => void
 }
 
-/** Servers of one store. Of each other's hints they hear nothing, unless all get the same. */
+/** Servers of one store. They receive each other's hints only if `hints` is given. */
 async function site(t: ExecutionContext, names: readonly string[], hints?: Hints) {
   const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
   const servers: Server[] = []
@@ -43,11 +43,11 @@ async function site(t: ExecutionContext, names: readonly string[], hints?: Hints
     t.teardown(() => server.close())
     const member = await server.ownership.join(name)
     const link = async (hostId: number) => {
-      // Links that change so often would stand for two agents with one identity.
+      // Links that change this often would count as two agents with one identity.
       await shared.ask('api', `update rsm.links set replaced_at = '{}'`)
       const by = { server: member, agentId: `agent-${hostId}` }
       const claimed = await server.links.claim(hostId, by, () => undefined)
-      if (!claimed) throw new Error('the claim is refused')
+      if (!claimed) throw new Error('the claim was refused')
       return claimed.claim
     }
     const renewing = setInterval(() => void server.ownership.renew(member).catch(() => undefined), 2000)
@@ -58,7 +58,7 @@ async function site(t: ExecutionContext, names: readonly string[], hints?: Hints
   return { shared, servers }
 }
 
-/** A task of this server on these hosts, all of which are due. */
+/** A task of this server on these hosts; all its executions are due. */
 async function post(
   { ownership, executions, member }: Server,
   hostIds: readonly number[],
@@ -70,7 +70,7 @@ async function post(
   await executions.create(task(id, { hostCount: all.length, ...more }), all, none)
 }
 
-/** As long as so many statements take. */
+/** Waits for the time of this number of statements. */
 async function pause({ database }: Server, statements: number): Promise<void> {
   for (let n = 0; n < statements; n++) await database.ask('write', 'select')
 }
@@ -85,7 +85,7 @@ async function textOf({ outputs }: Server, taskId: string): Promise<string> {
   }
 }
 
-test('who has lost a task to another server writes nothing of it', async (t) => {
+test('a server that has lost a task to another server writes nothing to it', async (t) => {
   const { shared, servers } = await site(t, ['a', 'b'])
   const [a, b] = servers as [Server, Server]
   await post(a, [1, 2, 3])
@@ -111,7 +111,7 @@ test('who has lost a task to another server writes nothing of it', async (t) => 
   t.deepEqual(await a.executions.ofTask('t1'), [])
 })
 
-test('who has lost a link to another server writes nothing for it: no start, no output, no end', async (t) => {
+test('a server that has lost a link to another server writes nothing for it: no start, no output, no end', async (t) => {
   const { servers } = await site(t, ['a', 'b'])
   const [a, b] = servers as [Server, Server]
   await post(a, [1])
@@ -122,7 +122,7 @@ test('who has lost a link to another server writes nothing for it: no start, no 
   const claim = await b.link(1)
   t.deepEqual(await a.executions.take([offer(former, 2)]), [])
   t.deepEqual(await a.executions.lose(former, why('t1/1')), [])
-  // Until it is taken over the agent may still be heard over the link that it was sent over.
+  // Until the takeover, the agent's messages may still arrive over the previous link.
   t.is(await a.executions.append('t1/1', piece('t1', 1, 'two;'), undefined, true), 1)
   const [sent] = await b.executions.takeOver(claim, new Set())
   t.like(sent?.output, { storedSequence: 1, stdoutBytes: 8 })
@@ -134,12 +134,12 @@ test('who has lost a link to another server writes nothing for it: no start, no 
   await t.throwsAsync(a.executions.settle('t1/1', end('t1', 9)), elsewhere)
   t.is(await b.executions.append('t1/1', piece('t1', 2, 'three'), undefined, true), 2)
   t.deepEqual(statuses(await b.executions.settle('t1/1', end('t1', 3))), ['t1/1 FAILED'])
-  t.deepEqual(await a.executions.settle('t1/1', end('t1', 9)), [], 'it has ended')
+  t.deepEqual(await a.executions.settle('t1/1', end('t1', 9)), [], 'the execution has ended')
   t.is(await textOf(a, 't1'), 'one;two;three')
   t.deepEqual(statuses(await b.executions.take([offer(claim, 1)])), ['t2/1 RUNNING'])
 })
 
-test('what is marked for a link while another one comes is seen by that one, or is never marked', async (t) => {
+test('an execution marked for a link while a newer link claims the host is seen by that link or never marked', async (t) => {
   const { servers } = await site(t, ['a', 'b'])
   const [a, b] = servers as [Server, Server]
   for (let n = 0; n < 20; n++) {
@@ -158,12 +158,12 @@ test('what is marked for a link while another one comes is seen by that one, or 
   }
 })
 
-test('output that two links of a host bring is stored once, in order, and whole', async (t) => {
+test('output that arrives over two links of a host is stored once, in order and complete', async (t) => {
   const { servers } = await site(t, ['a', 'b'])
   await post(servers[0] as Server, [1])
   const whole = Array.from({ length: 300 }, (_, n) => `${n};`)
   let isMarked = false
-  // The agent changes servers again and again, and what it has sent over a former link may still be under way.
+  // The agent keeps changing servers, and output sent over an earlier link may still be in transit.
   for (let turn = 0; ; turn++) {
     const server = servers[turn % 2] as Server
     const { executions, link } = server
@@ -182,7 +182,7 @@ test('output that two links of a host bring is stored once, in order, and whole'
   t.is(await textOf(servers[0] as Server, 't1'), whole.join(''))
 })
 
-test('a cursor in output that three servers write misses nothing and repeats nothing', async (t) => {
+test('a cursor in output written by three servers misses nothing and repeats nothing', async (t) => {
   const { servers } = await site(t, ['a', 'b', 'c'])
   const [reader] = servers as [Server]
   await post(reader, [1, 2, 3])
@@ -220,7 +220,7 @@ test('a cursor in output that three servers write misses nothing and repeats not
   t.deepEqual([...seen.values()], [whole, whole, whole])
 })
 
-test('who reads what has changed misses nothing of what three servers write', async (t) => {
+test('a reader of changes misses nothing that three servers write', async (t) => {
   const { servers } = await site(t, ['a', 'b', 'c'])
   const [reader] = servers as [Server]
   const hostIds = Array.from({ length: 90 }, (_, n) => n + 1)
@@ -246,15 +246,15 @@ test('who reads what has changed misses nothing of what three servers write', as
     }),
   ])
   for (const { execution: one } of await reader.executions.ofTask('t1')) t.is(known.get(one.id), one.status)
-  // What has changed is told again while any transaction of the database server, of other tests too, is older than it.
-  await until('nothing is told twice', async () => {
+  // Changes are repeated while the database server has an older transaction, including those of other tests.
+  await until('no change is repeated', async () => {
     const news = await reader.executions.changes('t1', cursor)
     cursor = news.cursor
     return news.executions.length === 0
   })
 })
 
-test('a cancel that its server has left is carried out by another one, and until then nothing is taken', async (t) => {
+test('another server carries out a cancel that its server abandoned; until then nothing is taken', async (t) => {
   const { shared, servers } = await site(t, ['a', 'b'])
   const [a, b] = servers as [Server, Server]
   await post(a, [1, 2])
@@ -263,15 +263,15 @@ test('a cancel that its server has left is carried out by another one, and until
   await shared.ask('api', `insert into rsm.cancels(task_id, at) values ('t1', $1)`, [at])
   t.deepEqual(await b.executions.take([offer(claim)]), [])
   await shared.ask('api', `update rsm.cancels set since = since - interval '1 minute'`)
-  await until('it is carried out', async () => (await b.executions.counts('t1'))?.CANCELLED === 1)
-  await until('the other server knows', async () => {
+  await until('the cancel is carried out', async () => (await b.executions.counts('t1'))?.CANCELLED === 1)
+  await until('the other server sees the cancel', async () => {
     const found = await a.executions.find('t1', 1)
     return found?.execution.cancelRequested === true
   })
   t.deepEqual(await shared.ask('api', 'select * from rsm.cancels'), [])
 })
 
-test('a cancel of many that servers take meanwhile starts none after it, and asks all that run to end', async (t) => {
+test('a cancel during the start of many executions starts none afterwards and cancels every running one', async (t) => {
   const { servers } = await site(t, ['a', 'b', 'c'])
   const [a] = servers as [Server]
   const hostIds = Array.from({ length: 60 }, (_, n) => n + 1)
@@ -294,7 +294,7 @@ test('a cancel of many that servers take meanwhile starts none after it, and ask
   )
 })
 
-test('what one server holds no other one starts, gives up or ends', async (t) => {
+test('a task on hold at one server is not started, given up or ended by another', async (t) => {
   const { servers } = await site(t, ['a', 'b'])
   const [a, b] = servers as [Server, Server]
   await post(a, [1])
@@ -302,13 +302,13 @@ test('what one server holds no other one starts, gives up or ends', async (t) =>
   await a.executions.hold(['t1'])
   t.deepEqual(await b.executions.take([offer(claim)]), [])
   t.deepEqual(await b.executions.waiting([1]), [])
-  await until('the other server knows', () => b.executions.held.has('t1'))
+  await until('the other server sees the hold', () => b.executions.held.has('t1'))
   await b.executions.release()
   t.deepEqual(statuses(await b.executions.take([offer(claim)])), ['t1/1 RUNNING'])
-  await until('the first knows', () => !a.executions.held.has('t1'))
+  await until('the first server sees the release', () => !a.executions.held.has('t1'))
 })
 
-test('F28 what another server has changed is known at once by its hints, and by itself without', async (t) => {
+test("F28 a server learns of another server's changes at once from hints, and by polling without them", async (t) => {
   for (const hints of [createLocalHints(), undefined]) {
     const { servers } = await site(t, ['a', 'b'], hints)
     const [a, b] = servers as [Server, Server]
@@ -317,6 +317,6 @@ test('F28 what another server has changed is known at once by its hints, and by 
     await a.executions.cancel('t1')
     const isKnown = async () => (await b.executions.find('t1', 1))?.execution.cancelRequested === true
     if (hints) t.true(await isKnown())
-    else await until('it is known', isKnown)
+    else await until('the change is visible', isKnown)
   }
 })

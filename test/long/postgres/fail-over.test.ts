@@ -13,7 +13,7 @@ import {
 } from '../../helpers/servers/postgres.ts'
 import { until } from '../../helpers/until.ts'
 
-test('F26 a host that says nothing keeps nobody from the next one, and of two that take writes the first is taken', async (t) => {
+test('F26 an unresponsive host does not block the next one, and the first of two that accept writes is used', async (t) => {
   const [first, second] = [await startPostgres(atExit), await startPostgres(atExit)]
   await Promise.all([first.database(), second.database()])
   const silent = createServer(() => undefined).listen(0, '127.0.0.1')
@@ -26,7 +26,7 @@ test('F26 a host that says nothing keeps nobody from the next one, and of two th
   t.true(performance.now() - began < 30_000)
 })
 
-test('F26 of the hosts in the URL the one that takes writes is found, also after a standby was promoted', async (t) => {
+test('F26 a server finds the host in the URL that accepts writes, also after a standby was promoted', async (t) => {
   const primary = await startPostgres(atExit)
   await primary.database()
   const standby = await startStandby(atExit, primary, { synchronous: true })

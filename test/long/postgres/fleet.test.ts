@@ -9,7 +9,7 @@ import { cluster, host } from '../../helpers/servers/store-records.ts'
 
 const postgres = sharedPostgres()
 
-/** Of hosts that nobody has heard of. */
+/** The views of hosts that have never been heard. */
 const silent: Views = {
   views: async () => [],
   standings: async (hostIds) => hostIds.map(() => ({ status: 'OFFLINE', reachable: false, noLink: false })),
@@ -19,7 +19,7 @@ const silent: Views = {
 
 const fleetOf = (store: Store) => createFleet(store, silent, createLog('ERROR'))
 
-test('what another server has acknowledged counts at once where hosts are chosen or shown', async (t) => {
+test('changes that another server has acknowledged are used at once when hosts are selected or shown', async (t) => {
   const url = await (await postgres).database()
   const [{ store: a }, { store: b }] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
   const fleet = fleetOf(b)
@@ -36,7 +36,7 @@ test('what another server has acknowledged counts at once where hosts are chosen
   }
 })
 
-test('while PostgreSQL is away hosts are chosen from what is known', async (t) => {
+test('while PostgreSQL is down hosts are selected from cached records', async (t) => {
   const server = await startPostgres((end) => t.teardown(end))
   const { store } = await openStore(t, await server.database())
   const fleet = fleetOf(store)

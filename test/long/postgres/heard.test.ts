@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 
 const postgres = sharedPostgres()
 
-/** Two servers of one store, and what each hears of hosts. */
+/** Two servers of one store, and the host changes that each is notified of. */
 async function pair(t: ExecutionContext) {
   const url = await (await postgres).database()
   const [a, b] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
@@ -21,20 +21,20 @@ async function pair(t: ExecutionContext) {
 
 const put = (store: Store, id: number) => store.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
 
-test('what one server changes the other hears within a second', async (t) => {
+test("a server learns of another server's change within a second", async (t) => {
   const { a, heard } = await pair(t)
   const from = performance.now()
   await put(a, 1)
   t.deepEqual(heard, [[1], []])
-  await until('the other has heard', () => heard[1].length > 0)
+  await until('the other server is notified', () => heard[1].length > 0)
   t.true(performance.now() - from < 2000)
 })
 
-test('who is hinted looks at once', async (t) => {
+test('a server that receives a hint reads the changes at once', async (t) => {
   const { a, b, heard } = await pair(t)
   await put(a, 1)
   const from = performance.now()
   b.poll()
-  await until('it has heard', () => heard[1].length > 0)
+  await until('the server is notified', () => heard[1].length > 0)
   t.true(performance.now() - from < 900)
 })

@@ -2,7 +2,7 @@ import { hintingServers } from '../../helpers/servers/hinting-servers.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { until } from '../../helpers/until.ts'
 
-test('what one server publishes comes to the others, and to itself once and at once', async (t) => {
+test('hints of one server reach the others, and itself once and at once', async (t) => {
   const { server } = await hintingServers(t, sharedPostgres())
   const servers = [await server('a'), await server('b'), await server('c')] as const
   const heard = servers.map(({ hints }) => {
@@ -31,18 +31,18 @@ test('what one server publishes comes to the others, and to itself once and at o
   hints.publish('server', { id: 'a' })
   hints.publish('tokenEnded', { id: 9 })
   hints.publish('agentRevoked', { id: 'agent ä/1' })
-  t.is(heard[0]?.length, 15, 'all of it at once')
+  t.is(heard[0]?.length, 15, 'all hints at once')
   const expected = [...new Set(heard[0])].filter((line) => line !== 'link 1 39').toSorted()
   for (const at of [1, 2])
-    await until('all have come', () => expected.every((line) => heard[at]?.includes(line)))
+    await until('all hints arrive', () => expected.every((line) => heard[at]?.includes(line)))
   hints.publish('server', { id: 'last' })
-  for (const at of [1, 2]) await until('the last has come', () => heard[at]?.at(-1) === 'server last')
+  for (const at of [1, 2]) await until('the last hint arrives', () => heard[at]?.at(-1) === 'server last')
   for (const at of [1, 2])
-    t.deepEqual(heard[at]?.toSorted(), [...expected, 'server last'].toSorted(), 'each comes once')
+    t.deepEqual(heard[at]?.toSorted(), [...expected, 'server last'].toSorted(), 'each arrives once')
   t.is(heard[0]?.length, 16)
 })
 
-test('many hints go in few notifications, of less than 8 KB', async (t) => {
+test('many hints are sent in few notifications of less than 8 KB each', async (t) => {
   const { server, store } = await hintingServers(t, sharedPostgres())
   const [a, b] = [await server('a'), await server('b')]
   const heard = new Set<number>()
@@ -54,32 +54,32 @@ test('many hints go in few notifications, of less than 8 KB', async (t) => {
   listener.on('notification', ({ payload = '' }) => payloads.push(payload))
   await listener.query('listen rsm')
   for (let id = 1; id <= 20_000; id++) a.hints.publish('host', { id: 5 * id, change: 'updated' })
-  await until('all have come', () => heard.size === 20_000)
+  await until('all hints arrive', () => heard.size === 20_000)
   const hints = payloads.filter((payload) => payload.includes('host '))
   t.true(hints.length < 10, `${hints.length} notifications`)
   t.true(hints.every((payload) => Buffer.byteLength(payload) < 8000))
 })
 
-test('hints of records wait for the look that brings copies up to date; a look that fails keeps none back', async (t) => {
+test('hints of records wait until copies are refreshed; a failed refresh holds none back', async (t) => {
   const { server } = await hintingServers(t, sharedPostgres())
   const [a, b] = [await server('a'), await server('b')]
   const seen: string[] = []
   b.hints.refreshFirst(async () => {
     seen.push('look begins')
-    await until('output does not wait for it', () => seen.includes('output'))
+    await until('output does not wait for the refresh', () => seen.includes('output'))
     seen.push('look ends')
-    throw new Error('the store is away')
+    throw new Error('the store is unavailable')
   })
   b.hints.subscribe('host', null, ({ id }) => seen.push(`host ${id}`))
   b.hints.subscribe('output', null, () => seen.push('output'))
   a.hints.publish('host', { id: 1, change: 'updated' })
-  await until('it begins to look', () => seen.length > 0)
+  await until('the refresh begins', () => seen.length > 0)
   a.hints.publish('output', { id: 't1' })
-  await until('both are told', () => seen.length === 4)
+  await until('both hints arrive', () => seen.length === 4)
   t.is(seen.indexOf('host 1'), seen.indexOf('look ends') + 1)
 })
 
-test('what a newer server says and this one does not know means: look at everything', async (t) => {
+test('an unknown message of a newer server makes a server refresh everything', async (t) => {
   const { server, store } = await hintingServers(t, sharedPostgres())
   const { hints, channel } = await server('a')
   let missed = 0
@@ -100,6 +100,6 @@ test('what a newer server says and this one does not know means: look at everyth
   const heard: number[] = []
   hints.subscribe('host', null, ({ id }) => heard.push(id))
   await say('1 other\nhost updated AQ==')
-  await until('it is heard', () => heard.length === 1)
+  await until('the hint arrives', () => heard.length === 1)
   t.is(missed, expected)
 })

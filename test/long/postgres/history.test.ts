@@ -44,7 +44,7 @@ async function timesOf(history: History, hostId: number, from = start - 30 * day
   return times.toSorted((a, b) => a - b)
 }
 
-/** PostgreSQL's clock from here on, for this database. */
+/** Sets PostgreSQL's clock ahead, for this database. */
 const setAhead = (database: Database, hours: number) =>
   database.ask(
     'api',
@@ -63,7 +63,7 @@ async function open(t: ExecutionContext) {
   return { database, written, count }
 }
 
-test('an hour that is over is packed, split at midnight, and read as before', async (t) => {
+test('a finished hour is packed, split at midnight, and reads the same as before', async (t) => {
   const { database, written, count } = await open(t)
   const times = Array.from({ length: 60 }, (_, n) => n * minute)
   const now = { now: () => start + hour, monotonic: () => 0 }
@@ -73,7 +73,7 @@ test('an hour that is over is packed, split at midnight, and read as before', as
       history.append(hostId, metrics(iso(start + at), { cpu: hostId + at / hour }))
   await history.close()
   await packFinished(database)
-  t.is(await count('metrics_fresh'), 180, 'an hour that is not over stays')
+  t.is(await count('metrics_fresh'), 180, 'an unfinished hour stays')
   const before = []
   for await (const sample of history.read(2, 0, start * 2)) before.push(sample)
 
@@ -102,7 +102,7 @@ test('an hour that is over is packed, split at midnight, and read as before', as
   )
 })
 
-test('while pg_dump runs nothing is packed or dropped, and no call fails; afterwards it is', async (t) => {
+test('while pg_dump runs nothing is packed or dropped and no call fails; packing and dropping resume afterwards', async (t) => {
   const { database, written, count } = await open(t)
   const history = await written((one) => one.append(1, metrics(iso(start))))
   await setAhead(database, 1)
@@ -121,7 +121,7 @@ test('while pg_dump runs nothing is packed or dropped, and no call fails; afterw
   t.is(await count('metrics_packed'), 0)
 })
 
-test('two servers that pack at once pack each sample once, and who reads meanwhile misses none', async (t) => {
+test('two servers that pack at once pack each sample once, and a concurrent reader misses none', async (t) => {
   const { database, written } = await open(t)
   const hosts = Array.from({ length: 200 }, (_, n) => n + 1)
   const history = await written((one) => {
@@ -147,7 +147,7 @@ test('two servers that pack at once pack each sample once, and who reads meanwhi
   t.is(packed?.count, 200)
 })
 
-test('what one host brings beyond its share of an hour is not kept', async (t) => {
+test('samples of a host beyond its share of an hour are not kept', async (t) => {
   const { written } = await open(t)
   const history = await written((one) => {
     for (let n = 0; n < 18_100; n++) one.append(1, metrics(iso(start - n)))
@@ -157,7 +157,7 @@ test('what one host brings beyond its share of an hour is not kept', async (t) =
   t.deepEqual(await timesOf(history, 2), [0])
 })
 
-test('while PostgreSQL is away samples wait up to the bound, are read, and are written afterwards', async (t) => {
+test('while PostgreSQL is down samples are buffered up to the bound, stay readable, and are written afterwards', async (t) => {
   const own = await startPostgres(atExit)
   const database = openDatabase(t, await own.database())
   const warnings: string[] = []

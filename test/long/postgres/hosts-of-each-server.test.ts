@@ -24,7 +24,7 @@ async function hostsOf(server: ServerProcess): Promise<Shown[]> {
 const reachable = async (server: ServerProcess): Promise<number> =>
   (await server.data('GET', '/api/hosts?selector=@reachable')).totalElements
 
-/** The agents of a server that ends link to the others while it starts: what they tell, it can not hear. */
+/** The agents of a stopped server link to the other servers while it restarts, so it misses those changes. */
 async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Promise<unknown>) {
   const { servers, front, store } = await startCluster(t)
   const database = openDatabase(t, store)
@@ -34,12 +34,12 @@ async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Pr
   const allShown = async (server: ServerProcess) =>
     (await hostsOf(server)).every(({ connected }) => connected)
   for (const server of servers) await until('all agents are linked', () => allShown(server))
-  // Longer than their registrations take to be written.
+  // Longer than it takes to write their registrations.
   await delay(6_000)
   for (const server of servers) {
     const others = servers.filter((other) => other !== server)
     await end(server)
-    // Until its end is noticed, the others show the links that it had.
+    // The other servers show its links until they notice its end.
     await until('all agents are linked to the others', async () => {
       const rows = await database.ask<{ epoch: number }>(
         'api',
@@ -48,7 +48,7 @@ async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Pr
       )
       return rows.length === names.length
     })
-    for (const other of others) await until('the others show it', () => allShown(other))
+    for (const other of others) await until('the other servers show the links', () => allShown(other))
     await server.start()
     t.is((await server.api('GET', '/api/ready')).status, 200)
     for (const each of servers)

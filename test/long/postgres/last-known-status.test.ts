@@ -12,16 +12,16 @@ const hostsOf = async (server: ServerProcess) =>
     ({ hostname, status, statusReason }: any) => ({ hostname, status, statusReason }),
   )
 
-/** Hosts whose agents stay away, so that all there is of them is what is kept. */
+/** Hosts whose agents stay disconnected, so that only their stored status is known. */
 async function hosts({ servers }: Cluster) {
   const [a] = servers as [ServerProcess]
   await a.data('POST', '/api/hosts', { hostname: 'new', ip: '192.0.2.1' })
   await a.enroll('silent')
-  await until('it has fallen silent', async () => (await hostsOf(a))[1].status === 'OFFLINE')
+  await until('the host is silent', async () => (await hostsOf(a))[1].status === 'OFFLINE')
   const { agentId, token } = await a.enroll('sick')
   const says = { agentId, status: 'UNHEALTHY' }
   await a.api('POST', '/api/agent/heartbeat', says, { authorization: `Bearer ${token}` })
-  // Changes are written each second.
+  // Changes are written every second.
   await delay(2_500)
 }
 
@@ -39,7 +39,7 @@ async function kept(t: ExecutionContext, cluster: Cluster, lose: () => void) {
     t.regex(silent.statusReason, /^no heartbeat for/)
   }
   for (const server of servers)
-    await until('three intervals have passed', async () => (await hostsOf(server))[1].status === 'OFFLINE')
+    await until('three intervals pass', async () => (await hostsOf(server))[1].status === 'OFFLINE')
 }
 
 const options = { heartbeatInterval }
@@ -56,7 +56,7 @@ test.serial(
   },
 )
 
-test.serial('F26 on a standby that was promoted servers find the last known status', async (t) => {
+test.serial('F26 servers find the last known status on a promoted standby', async (t) => {
   t.timeout(120_000)
   const cluster = await startCluster(t, { options, standby: 'synchronous' })
   await kept(t, cluster, () => {

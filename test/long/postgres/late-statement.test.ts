@@ -7,7 +7,7 @@ const open = (url: string) => createDatabase(readStoreAddress(url, undefined), '
 const pidOf = async (database: Database) =>
   (await database.ask<{ pid: number }>('write', 'select pg_backend_pid() as pid'))[0]?.pid
 
-test('one statement that takes or waits too long is unavailable, and all other calls go on over their connections', async (t) => {
+test('a statement that runs or waits too long fails as unavailable, and all other calls keep their connections', async (t) => {
   const postgres = await sharedPostgres()
   const database = open(`${await postgres.database()}?connect_timeout=1`)
   t.teardown(() => database.close())

@@ -36,32 +36,32 @@ async function started(t: ExecutionContext) {
   return { store, server }
 }
 
-test('P12 the former holder hears of a newer claim at another server', async (t) => {
+test('P12 the previous holder learns of a newer claim at another server', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   await a.claim(1)
   const other = await a.claim(2)
   const newer = await b.claim(1)
-  await until('it hears', () => a.superseded.length > 0)
+  await until('the previous holder learns of the claim', () => a.superseded.length > 0)
   t.deepEqual([a.superseded, b.superseded], [[1], []])
   t.deepEqual(await a.links.holder(1), newer?.claim ?? null)
   t.deepEqual(await b.links.holder(2), other?.claim ?? null)
 })
 
-test('P12 F28 without hints it hears as well, however many links it holds', async (t) => {
+test('P12 F28 without hints a previous holder also learns of newer claims, however many links it holds', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a', 'deaf'), await server('b')]
   await Promise.all(Array.from({ length: 3000 }, (_, at) => a.claim(at + 1)))
   await b.claim(1)
   await b.claim(3000)
-  await until('it hears', () => a.superseded.length === 2)
+  await until('the previous holder learns of both claims', () => a.superseded.length === 2)
   t.deepEqual(
     a.superseded.toSorted((one, other) => one - other),
     [1, 3000],
   )
 })
 
-test('P13 two clones that link to different servers are noticed, and each refusal ends at one server', async (t) => {
+test("P13 two clones that link to different servers are noticed, and each server's refusal ends separately", async (t) => {
   const { server, store } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const claimed = []
@@ -72,14 +72,14 @@ test('P13 two clones that link to different servers are noticed, and each refusa
   )
   t.is(await a.claim(1, 'clone'), null)
   t.deepEqual([a.links.refuses(1), b.links.refuses(1)], [true, true])
-  await until('who does not hold it asks again', () => !a.links.refuses(1))
+  await until('the server without the link stops refusing', () => !a.links.refuses(1))
   t.true(b.links.refuses(1))
   await store.forward(5 * 60_000)
   const ended = await Promise.all([a, b, a, b].map(({ links }) => links.expire()))
   t.deepEqual(ended.flat(), [1])
 })
 
-test('a hundred hosts that link at once to each of two servers have one holder each, who knows of it', async (t) => {
+test('a hundred hosts that link to two servers at once have one holder each, and replaced links are notified', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const hosts = Array.from({ length: 100 }, (_, at) => at + 1)
@@ -87,7 +87,7 @@ test('a hundred hosts that link at once to each of two servers have one holder e
     hosts.flatMap((hostId) => [a.claim(hostId), b.claim(hostId), a.claim(hostId)]),
   )
   t.true(claims.every((claimed) => claimed !== null))
-  await until('those that were replaced know of it', () => a.superseded.length + b.superseded.length === 200)
+  await until('the replaced links are notified', () => a.superseded.length + b.superseded.length === 200)
   for (const hostId of hosts) {
     const holder = await a.links.holder(hostId)
     const ofHost = claims.flatMap((claimed) =>
@@ -97,7 +97,7 @@ test('a hundred hosts that link at once to each of two servers have one holder e
   }
 })
 
-test('a server whose lease is over by its own clock takes no link', async (t) => {
+test('a server whose lease has expired by its own clock claims no link', async (t) => {
   const { server, store } = await started(t)
   const { claim, ownership, member } = await server('a')
   await store.forward(lease)
@@ -106,16 +106,16 @@ test('a server whose lease is over by its own clock takes no link', async (t) =>
   t.truthy(await claim(1))
 })
 
-test('a link that closes while the store is away is released when it is back', async (t) => {
+test('a link that closes while the store is unavailable is released once the store is back', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const claimed = await a.claim(1)
-  if (!claimed) throw new Error('it is refused')
+  if (!claimed) throw new Error('the claim was refused')
   a.network.freeze()
   a.network.cut()
   await t.throwsAsync(a.links.release(claimed.claim), { code: 'unavailable' })
   t.truthy(await b.links.holder(1))
   a.network.thaw()
   a.network.cut()
-  await until('it is released', async () => (await b.links.holder(1)) === null)
+  await until('the link is released', async () => (await b.links.holder(1)) === null)
 })

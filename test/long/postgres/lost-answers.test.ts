@@ -25,7 +25,10 @@ const end = (error?: string) => ({
   incomplete: false,
 })
 
-/** A server with a task on a host that is linked; of the next statement of this name the answer is lost, or the question. */
+/**
+ * A server with a task on a linked host. `lose` drops the response to the next statement with this name, or the
+ * statement itself.
+ */
 async function site(t: ExecutionContext, more: { overSsh?: true } = {}) {
   const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
   let lost = ''
@@ -37,7 +40,7 @@ async function site(t: ExecutionContext, more: { overSsh?: true } = {}) {
       if (!isLost) return database.ask<never>(pool, statement, values)
       lost = ''
       if (isAsked) await database.ask(pool, statement, values)
-      throw new RsmError('unavailable', 'the answer is lost')
+      throw new RsmError('unavailable', 'the response was lost')
     },
   })
   const server = await executingServer(shared, 'server', createLocalHints(), losing)
@@ -50,7 +53,7 @@ async function site(t: ExecutionContext, more: { overSsh?: true } = {}) {
   const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
   const link = async (): Promise<Offer> => {
     const claimed = await links.claim(1, { server: member, agentId: 'agent-1' }, () => undefined)
-    if (!claimed) throw new Error('the claim is refused')
+    if (!claimed) throw new Error('the claim was refused')
     return { claim: claimed.claim, capacity: 1, agent }
   }
   const lose = (name: string, how: { isCarriedOut: boolean } = { isCarriedOut: true }) => {
@@ -62,7 +65,7 @@ async function site(t: ExecutionContext, more: { overSsh?: true } = {}) {
   return { ...server, member, link, lose, text }
 }
 
-test('what was marked as sent when the answer was lost is sent over the same link, once', async (t) => {
+test('an execution marked as sent by a statement whose response was lost is sent once, over the same link', async (t) => {
   const { executions, link, lose } = await site(t)
   const offer = await link()
   lose('executions take')
@@ -77,7 +80,7 @@ test('what was marked as sent when the answer was lost is sent over the same lin
   t.is(await executions.append('t1/1', piece(0), undefined, true), 0)
 })
 
-test('a link that came after the lost answer judges what was marked, and the former one has nothing', async (t) => {
+test('a link that follows a lost response takes over the marked execution, and the previous link gets nothing', async (t) => {
   const { executions, link, lose } = await site(t)
   const former = await link()
   lose('executions take')
@@ -88,7 +91,7 @@ test('a link that came after the lost answer judges what was marked, and the for
   t.deepEqual(await executions.take([offer]), [])
 })
 
-test('output whose answer was lost is there once, and goes on from there over the next link', async (t) => {
+test('output whose response was lost is stored once, and continues from there over the next link', async (t) => {
   const { executions, link, lose, text } = await site(t)
   await executions.take([await link()])
   t.is(await executions.append('t1/1', piece(0), undefined, true), 0)
@@ -116,7 +119,7 @@ for (const isCarriedOut of [true, false])
     t.is(ended?.outputComplete, isCarriedOut)
   })
 
-test('that output of an agent which sends nothing twice is missing is still known over its next link', async (t) => {
+test('missing output of an agent that sends nothing twice is still recorded as missing over its next link', async (t) => {
   const { executions, link, lose } = await site(t)
   await executions.take([await link()])
   lose('output append', { isCarriedOut: false })
@@ -126,7 +129,7 @@ test('that output of an agent which sends nothing twice is missing is still know
   t.is((await executions.settle('t1/1', end()))[0]?.outputComplete, false)
 })
 
-test('an end whose answer was lost counts once when it comes again', async (t) => {
+test('an end whose response was lost counts once when it is repeated', async (t) => {
   const { executions, link, lose, member } = await site(t)
   await executions.take([await link()])
   lose('executions write')
@@ -135,7 +138,7 @@ test('an end whose answer was lost counts once when it comes again', async (t) =
   t.like(await executions.finish(member, 't1'), { status: 'SUCCESS', counts: { SUCCESS: 1 } })
 })
 
-test('what PostgreSQL takes into no text is stored as what can be shown', async (t) => {
+test('characters that PostgreSQL text cannot hold are stored as replacement characters', async (t) => {
   const { executions, link } = await site(t)
   await executions.take([await link()])
   const claim = (await link()).claim
@@ -147,14 +150,14 @@ test('what PostgreSQL takes into no text is stored as what can be shown', async 
   t.is(stored?.error, 'a\ufffdb\ufffdc')
 })
 
-test('past the bound output is let go, and a later life of the server knows it', async (t) => {
+test('output past the bound is dropped, and a later link and the result know that it is truncated', async (t) => {
   const { executions, link, text } = await site(t)
   await executions.take([await link()])
   const bound = 3 * 1000 + 256 * 1024
   const data = 'x'.repeat(bound)
   t.is(await executions.append('t1/1', { ...piece(0), data }, undefined, true), 0)
   t.is(await executions.append('t1/1', piece(1), undefined, true), 1)
-  t.is((await text()).length, 0, 'the first piece counts more than its bytes')
+  t.is((await text()).length, 0, 'the first piece exceeds the bound on its own')
   const [running] = await executions.takeOver((await link()).claim, new Set())
   t.true(running?.execution.truncated)
   t.is(await executions.append('t1/1', piece(7), undefined, true), 7)

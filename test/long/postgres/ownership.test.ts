@@ -17,10 +17,10 @@ import {
 import { type SharedStore, type SharingServer, sharedStore } from '../../helpers/servers/shared-store.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Milliseconds after which a lock that is missing counts. */
+/** Milliseconds after which a missing lock counts as evidence. */
 const settled = 5_500
 
-/** Of this store, as PostgreSQL has those of other tests too. */
+/** Locks of this database only: PostgreSQL also has those of other tests. */
 const locks = `from pg_locks where locktype = 'advisory'
   and database = (select oid from pg_database where datname = current_database())`
 
@@ -28,7 +28,7 @@ interface Sharing extends SharingServer {
   ownership: StoreOwnership
   network: CutLink
   join(): Promise<Member>
-  /** As when its process is killed: its sockets close, and none is opened. */
+  /** Closes its sockets and refuses new ones, as if its process had been killed. */
   kill(): Promise<void>
 }
 
@@ -47,7 +47,7 @@ async function started(t: ExecutionContext, postgres = sharedPostgres()) {
       kill: () => network.close(),
     }
   }
-  /** Each renews as servers do. */
+  /** Renews the lease periodically, as a server does. */
   const renewing = (sharing: Sharing, member: Member) => {
     const timer = setInterval(() => void sharing.ownership.renew(member).catch(() => undefined), 1000)
     t.teardown(() => clearInterval(timer))
@@ -55,7 +55,7 @@ async function started(t: ExecutionContext, postgres = sharedPostgres()) {
   return { store, server, renewing }
 }
 
-test('F30 the name of a server that lives is refused, with where it runs and what to type; once it is killed it may be taken at once', async (t) => {
+test("F30 the name of a living server is refused, with its address and advice; a killed server's name is free at once", async (t) => {
   const { server } = await started(t)
   const [first, second] = [await server('a'), await server('a')]
   await delay(settled)
@@ -74,7 +74,7 @@ test('F30 the name of a server that lives is refused, with where it runs and wha
   t.true(present.epoch > former.epoch)
 })
 
-test('a name whose lock is missing is not taken before PostgreSQL has run for the time to settle', async (t) => {
+test('a name whose lock is missing is not taken before PostgreSQL has run for the settle time', async (t) => {
   const postgres = await startPostgres(atExit)
   const beganAt = performance.now()
   const { server } = await started(t, Promise.resolve(postgres))
@@ -82,21 +82,21 @@ test('a name whose lock is missing is not taken before PostgreSQL has run for th
   const former = await first.join()
   await first.kill()
   const killedAt = performance.now()
-  t.true(killedAt - beganAt < 4000, 'there is time left to settle')
+  t.true(killedAt - beganAt < 4000, 'the settle time is not over')
   t.true((await second.join()).epoch > former.epoch)
-  // PostgreSQL started before this test counted.
+  // PostgreSQL started before the clock of this test.
   t.true(performance.now() - beganAt > settleTime - 1500, `${performance.now() - beganAt} ms`)
-  t.true(performance.now() - killedAt < lease, 'it does not wait for the lease')
+  t.true(performance.now() - killedAt < lease, 'the join does not wait for the lease')
 })
 
-test('F30 of several that join under one name at once, one lives', async (t) => {
+test('F30 one of several servers that join under one name at once succeeds', async (t) => {
   const { server } = await started(t)
   const servers = await Promise.all([server('a'), server('a'), server('a')])
   const joined = await Promise.allSettled(servers.map((server) => server.join()))
   t.deepEqual(joined.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected'])
 })
 
-test('F22 a server that is killed is seen within two seconds, and its tasks are shared out', async (t) => {
+test('F22 a killed server is noticed within two seconds, and its tasks are shared out', async (t) => {
   const { server } = await started(t)
   const [a, b, c] = [await server('a'), await server('b'), await server('c')]
   const [killed, one, other] = [await a.join(), await b.join(), await c.join()]
@@ -107,7 +107,7 @@ test('F22 a server that is killed is seen within two seconds, and its tasks are 
   await a.kill()
   const began = performance.now()
   const taken = { one: 0, other: 0 }
-  await until('all are taken', async () => {
+  await until('all tasks are taken', async () => {
     const [byOne, byOther] = await Promise.all([
       b.ownership.claim(one, tasks),
       c.ownership.claim(other, tasks),
@@ -121,10 +121,10 @@ test('F22 a server that is killed is seen within two seconds, and its tasks are 
     gone.map(({ name }) => name),
     ['a'],
   )
-  await until('b knows that a has gone', () => !b.ownership.neighbours.others().has(killed.epoch))
+  await until('b sees that a is gone', () => !b.ownership.neighbours.others().has(killed.epoch))
 })
 
-test('a server whose connection broke is back before anybody takes its tasks', async (t) => {
+test('a server whose connection broke is back before another server takes its tasks', async (t) => {
   const { server, renewing, store } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const [broken, other] = [await a.join(), await b.join()]
@@ -140,7 +140,7 @@ test('a server whose connection broke is back before anybody takes its tasks', a
   t.true(await a.ownership.holds(broken, 't1'))
 })
 
-test('F23 a server that can connect no more says so before others take its tasks, while its lease still runs', async (t) => {
+test('F23 a server that can no longer connect reports it before others take its tasks, while its lease still runs', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const [broken, other] = [await a.join(), await b.join()]
@@ -149,12 +149,12 @@ test('F23 a server that can connect no more says so before others take its tasks
   t.true(await a.ownership.renew(broken))
   t.is(a.ownership.fault, null)
   await a.network.close()
-  await until('the other takes over', async () => (await b.ownership.claim(other, ['t1'])).length > 0)
+  await until('the other server takes over', async () => (await b.ownership.claim(other, ['t1'])).length > 0)
   t.true(a.ownership.holdsLease(broken))
   t.regex(a.ownership.fault ?? '', /holds the lock of this server/)
 })
 
-test('F22 a machine that is lost loses its tasks with its lease, and counts itself as fenced by its own clock', async (t) => {
+test('F22 a lost machine loses its tasks with its lease, and counts itself as fenced by its own clock', async (t) => {
   const { server, store } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
   const [lost, other] = [await a.join(), await b.join()]
@@ -168,17 +168,17 @@ test('F22 a machine that is lost loses its tasks with its lease, and counts itse
   a.network.freeze()
   await store.forward(lease - 3000)
   t.true(a.ownership.holdsLease(lost))
-  t.deepEqual(await b.ownership.claim(other, ['t1']), [], 'its lock still stands')
+  t.deepEqual(await b.ownership.claim(other, ['t1']), [], 'its lock still exists')
   await store.forward(4000)
   t.false(a.ownership.holdsLease(lost))
   t.true(await b.ownership.renew(other))
   t.deepEqual(await b.ownership.claim(other, ['t1']), ['t1'])
   a.network.thaw()
-  await until('it renews', () => a.ownership.renew(lost).catch(() => false))
+  await until('the lease is renewed', () => a.ownership.renew(lost).catch(() => false))
   t.false(await a.ownership.holds(lost, 't1'))
 })
 
-test('F23 after a restart of PostgreSQL a lock that is missing says nothing, and all servers go on', async (t) => {
+test('F23 after a restart of PostgreSQL a missing lock is not evidence, and all servers continue', async (t) => {
   const postgres = await startPostgres(atExit)
   const { server, renewing, store } = await started(t, Promise.resolve(postgres))
   const [a, b] = [await server('a'), await server('b')]
@@ -201,7 +201,7 @@ test('F23 after a restart of PostgreSQL a lock that is missing says nothing, and
     await delay(200)
   }
   a.network.thaw()
-  await until('it is back', () => a.ownership.renew(slow).catch(() => false))
+  await until('the server is back', () => a.ownership.renew(slow).catch(() => false))
   await delay(settled)
   t.deepEqual(await b.ownership.claim(other, ['t1']), [])
   t.true(await a.ownership.holds(slow, 't1'))
@@ -211,7 +211,7 @@ test('F23 after a restart of PostgreSQL a lock that is missing says nothing, and
       { name: 'a', isLiving: true, tasks: 1 },
       { name: 'b', isLiving: true, tasks: 0 },
     ],
-    'of what it owns only tasks count',
+    'only tasks are counted of what the server owns',
   )
   t.is((await store.ask('api', `select ${locks}`)).length, 2)
 })

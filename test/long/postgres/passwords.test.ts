@@ -4,7 +4,7 @@ import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/r
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
-test('a password that PostgreSQL wants is read from its file or from ~/.pgpass; one that is missing or wrong is said', async (t) => {
+test('the PostgreSQL password is read from its file or from ~/.pgpass; a missing or wrong password is reported', async (t) => {
   const directory = temporaryDirectory(t)
   chmodSync(directory, 0o755)
   const hba = join(directory, 'pg_hba.conf')
@@ -30,7 +30,7 @@ test('a password that PostgreSQL wants is read from its file or from ~/.pgpass; 
     const { exit, stderr } = await runRsm(given, env)
     t.is(exit, 6, stderr)
     t.regex(stderr, said)
-    t.regex(stderr, /^rsm: [^\n]+\n {5}[^\n]+\n$/, 'a sentence, and what to do')
+    t.regex(stderr, /^rsm: [^\n]+\n {5}[^\n]+\n$/, 'one sentence and its hint')
   }
   async function served(given: readonly string[]): Promise<void> {
     const { child, out, shows, done } = startRsm(given, env)

@@ -18,13 +18,13 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** Of a plan and what is below it. */
+/** A plan node and its descendants. */
 function* nodes(plan: Plan): Generator<Plan> {
   yield plan
   for (const below of plan.Plans ?? []) yield* nodes(below)
 }
 
-/** Rows that are read from a table, without those that only an index is asked for. */
+/** Rows read from tables, without rows that only an index answers. */
 const rowsRead = (plan: Plan): number =>
   [...nodes(plan)]
     .filter((node) => ['Seq Scan', 'Index Scan', 'Bitmap Heap Scan'].includes(node['Node Type']))
@@ -43,14 +43,14 @@ async function planOf<N extends Noun>(database: Database, noun: N, query: Query<
     `explain (analyze, format json) ${text}`,
     values,
   )
-  if (!row) throw new Error('explain answers a plan')
+  if (!row) throw new Error('explain returned no plan')
   return row['QUERY PLAN'][0].Plan
 }
 
-/** Tasks of 30 days: one in a hundred has failed, and each has run on one of 1,000 hosts and on the hosts 5000 to 5003. */
+/** Tasks of 30 days: one in a hundred failed; each ran on one of 1,000 hosts and on hosts 5000 to 5003. */
 async function fill(database: Database): Promise<void> {
   const block = 2 ** 32
-  // In parts, as a statement has a few seconds.
+  // In parts, because a statement has a few seconds.
   for (let first = 1; first <= count; first += part)
     await database.ask(
       'api',
@@ -76,13 +76,13 @@ async function database(): Promise<Database> {
 
 const lists: readonly (readonly [string, Query<'tasks'>])[] = [
   ['all', {}],
-  ['those of a status', { where: { equals: { status: 'FAILED' } } }],
-  ['those of a common status', { where: { equals: { status: 'SUCCESS' } } }],
-  ['those of a script', { where: { equals: { scriptId: 7 } } }],
-  ['those of a user', { where: { equals: { createdBy: 'user3' } } }],
-  ['those of a host', { where: { has: { hostSet: [7] } } }],
-  ['those of a host between other hosts of each task', { where: { has: { hostSet: [900] } } }],
-  ['those of a host in a status', { where: { equals: { status: 'FAILED' }, has: { hostSet: [7] } } }],
+  ['tasks of a status', { where: { equals: { status: 'FAILED' } } }],
+  ['tasks of a common status', { where: { equals: { status: 'SUCCESS' } } }],
+  ['tasks of a script', { where: { equals: { scriptId: 7 } } }],
+  ['tasks of a user', { where: { equals: { createdBy: 'user3' } } }],
+  ['tasks of a host', { where: { has: { hostSet: [7] } } }],
+  ['tasks of a host between other hosts of each task', { where: { has: { hostSet: [900] } } }],
+  ['tasks of a host in a status', { where: { equals: { status: 'FAILED' }, has: { hostSet: [7] } } }],
 ]
 
 for (const [title, query] of lists)
@@ -91,16 +91,16 @@ for (const [title, query] of lists)
     t.true(rowsRead(plan) < count / 100, JSON.stringify(plan, null, 1))
     const counted = [...nodes(plan)].find((node) => node['Node Type'] === 'Index Only Scan')
     if (query.where?.has) t.is(counted, undefined)
-    else t.is(counted?.['Heap Fetches'], 0, 'how many there are is read from an index')
+    else t.is(counted?.['Heap Fetches'], 0, 'the count is read from an index')
   })
 
-test('a page of 100,000 tasks of a host that was in each reads them once', async (t) => {
+test('a page of a host that ran all 100,000 tasks reads each once', async (t) => {
   const where = { has: { hostSet: [5001] } }
   const plan = await planOf(await database(), 'tasks', { where, order: 'desc', limit: shown, offset: 0 })
   t.true(rowsRead(plan) <= count + shown, JSON.stringify(plan, null, 1))
 })
 
-test('what is past its days is found by an index', async (t) => {
+test('expired tasks are found by an index', async (t) => {
   const plan = await planOf(await database(), 'tasks', { where: { before: { completedAt: '2026-01-02' } } })
   t.true(rowsRead(plan) < count / 20, JSON.stringify(plan, null, 1))
 })

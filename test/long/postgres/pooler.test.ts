@@ -22,13 +22,13 @@ const isOpen = (port: number) =>
     }).on('error', () => resolve(false))
   })
 
-/** Answers the URL of a database through a pgbouncer with these settings. */
+/** Returns the URL of a database through a pgbouncer with these settings. */
 async function throughPgbouncer(t: ExecutionContext, url: string, settings: string): Promise<string> {
   const { port: behind, pathname } = new URL(url.replace('postgres:', 'http:'))
   const directory = mkdtempSync(join(tmpdir(), 'rsm-pgbouncer-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const file = join(directory, 'pgbouncer.ini')
-  // It does not run as root.
+  // pgbouncer does not run as root.
   const isRoot = process.getuid?.() === 0
   const as = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : []
   const words = [...as, 'pgbouncer', '-q', file]
@@ -59,7 +59,7 @@ ${settings}
 const refused = { code: 'unavailable', message: /a pooler such as pgbouncer answers there/ } as const
 const passing = 'ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout'
 
-test('F30 pgbouncer as it comes is refused, and so is one that gives each transaction another session', async (t) => {
+test('F30 pgbouncer with default settings is refused, and so is one that gives each transaction another session', async (t) => {
   const postgres = await sharedPostgres()
   const url = await postgres.database()
   await t.notThrowsAsync(refusePooler(openDatabase(t, url)))

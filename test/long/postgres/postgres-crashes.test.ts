@@ -17,22 +17,22 @@ const seed = Number(process.env['RSM_SEED'] ?? Date.now() % 1_000_000_000)
 
 const openOf = (agents: readonly JournalAgent[]): number => agents.reduce((sum, agent) => sum + agent.open, 0)
 
-/** No script says less than 5 pieces, 30 ms apart on average, so whoever looks each 10 ms sees one run. */
+/** A script writes at least 5 pieces, 30 ms apart on average, so polling every 10 ms sees one running. */
 async function untilScriptsRun(agents: readonly JournalAgent[]): Promise<void> {
   const givenUpAt = Date.now() + 30_000
   while (openOf(agents) === 0 && Date.now() < givenUpAt) await delay(10)
 }
 
-test('F23 PostgreSQL crashes ten times in mid-task: no start twice, every byte once at a follower, every result right', async (t) => {
+test('F23 PostgreSQL crashes ten times during tasks: nothing starts twice, output reaches a follower once, results are correct', async (t) => {
   t.timeout(300_000)
-  t.log(`RSM_SEED=${seed} takes this one again`)
+  t.log(`RSM_SEED=${seed} repeats this run`)
   const random = new Random(seed)
   const { servers, postgres, front } = await startCluster(t)
   const [, b] = servers
-  if (!b) throw new Error('there are three')
+  if (!b) throw new Error('no second server')
   const agents = await journalAgents(t, front, { count: 12, pace: 60 })
   const hostIds = agents.map(({ identity }) => identity.hostId)
-  // One script that all crashes come upon.
+  // One script that runs through all crashes.
   const traces = await temporaryDirectory(t)
   const gate = join(traces, 'gate')
   const { hostId } = await realAgent(t, front, { hostname: 'real' })
@@ -47,7 +47,8 @@ test('F23 PostgreSQL crashes ten times in mid-task: no start twice, every byte o
   for (let crash = 1; crash <= crashes; crash += 1) {
     const first = saying()
     const tasks = [first, saying()].map((its) => sayAll({ front, follower: b }, { saying: its, hostIds }))
-    // Every other crash falls anywhere, on the acceptance of the tasks too; the rest fall on scripts that say something.
+    // Every other crash comes at a random time, also while tasks are accepted; the rest while
+    // scripts write output.
     const delayed = random.between(100, 900)
     if (crash % 2 === 0) await delay(delayed)
     else await untilScriptsRun(agents)
@@ -60,9 +61,9 @@ test('F23 PostgreSQL crashes ten times in mid-task: no start twice, every byte o
   writeFileSync(gate, '')
   const ended = await ending
   t.log(
-    `scripts that had not been acknowledged at each crash: ${inFlight.join(' ')}; the long one was heard over ${heard.resumed + 1} streams`,
+    `executions not acknowledged at each crash: ${inFlight.join(' ')}; the long task was followed over ${heard.resumed + 1} streams`,
   )
-  t.true(inFlight.filter((count) => count > 0).length >= crashes / 2, 'they crashed in mid-task')
+  t.true(inFlight.filter((count) => count > 0).length >= crashes / 2, 'crashes came during tasks')
   t.deepEqual(faults, [], `seed ${seed}`)
   t.deepEqual(startedTwice(agents), [])
   t.like(ended.results[0], { status: 'FAILED', exitCode: 3, outputComplete: true })

@@ -11,7 +11,7 @@ const greeting = { runAs: 'deploy', runsAsRoot: false, sandbox: 'none', containm
 
 let shared: Promise<Postgres> | undefined
 
-/** `isDeaf`: every NOTIFY that b should hear is lost. */
+/** `isDeaf`: b receives no NOTIFY. */
 async function started(t: ExecutionContext, { heartbeatInterval = 30, isDeaf = false } = {}) {
   shared ??= startPostgres(atExit)
   const store = await sharedStore(await shared, (end) => t.teardown(end))
@@ -29,7 +29,7 @@ const claimBy = (agentId: string, hostId: number, by: Member): LinkClaim => ({
   since: '2026-03-02T09:30:00.000Z',
 })
 
-test('a registration at one server takes back nothing of the HELLO that another one has heard before it is told', async (t) => {
+test('a registration at one server does not undo the HELLO that another server received', async (t) => {
   const { a, b } = await started(t)
   const pairs = [
     [a, b],
@@ -50,7 +50,7 @@ test('a registration at one server takes back nothing of the HELLO that another 
     }
 })
 
-test('what one server hears of a host, every server shows', async (t) => {
+test("a host's state that one server receives is shown by every server", async (t) => {
   const { a, b } = await started(t)
   const told: number[] = []
   b.hints.subscribe('host', 1, ({ id }) => told.push(id))
@@ -67,7 +67,7 @@ test('what one server hears of a host, every server shows', async (t) => {
   a.presence.metrics(1, report)
   await shows(b, 1, { status: 'WARNING', connected: true })
   t.true(told.length > 0)
-  await until('the report is there', async () => (await b.view(1)).metrics !== null)
+  await until('the report arrives', async () => (await b.view(1)).metrics !== null)
   const [atA, atB] = [await a.view(1), await b.view(1)]
   const timed = { lastHeartbeatAt: null, uptime: null, clockOffsetSeconds: null }
   t.deepEqual({ ...atB, ...timed }, { ...atA, ...timed })
@@ -94,7 +94,7 @@ test('what one server hears of a host, every server shows', async (t) => {
   await shows(b, 1, { status: 'OFFLINE', statusReason: 'never heard', greeting: null })
 })
 
-test('a host is heard by all servers as long as one of them hears it, and all tell when none does', async (t) => {
+test('a host counts as heard while one server hears it, and as silent at all servers once none does', async (t) => {
   const { a, b } = await started(t, { heartbeatInterval: 2 })
   for (const { presence } of [a, b]) presence.registered(1)
   a.presence.registered(2)
@@ -103,11 +103,11 @@ test('a host is heard by all servers as long as one of them hears it, and all te
     await delay(2000)
     for (const hostId of [1, 2]) t.like(await b.view(hostId), { status: 'ONLINE', reachable: true })
   }
-  t.true(((await b.view(2)).uptime ?? 0) >= 16, 'it goes on with the heartbeats')
+  t.true(((await b.view(2)).uptime ?? 0) >= 16, 'the uptime follows the heartbeats')
   for (const sharing of [a, b]) await shows(sharing, 2, { status: 'OFFLINE' })
 })
 
-test('a link at a server that dies is none any more at the others', async (t) => {
+test('a link at a server that dies disappears at the other servers', async (t) => {
   const { a, b } = await started(t)
   await delay(5_500)
   a.presence.registered(1)
@@ -121,7 +121,7 @@ test('a link at a server that dies is none any more at the others', async (t) =>
   t.truthy((await b.view(1)).linkLostAt)
 })
 
-test('P12 of two links of a host the newer claim counts, in whichever order servers hear of them', async (t) => {
+test('P12 the newer claim of two links of a host counts, in whichever order servers learn of them', async (t) => {
   const { a, b } = await started(t)
   a.presence.registered(1)
   a.presence.greeted(1, greeting)
@@ -139,7 +139,7 @@ test('P12 of two links of a host the newer claim counts, in whichever order serv
   await shows(a, 1, { connected: false })
 })
 
-test('F28 a server to which no hint comes reads what others have heard, and calls nobody OFFLINE for its own deafness', async (t) => {
+test('F28 a server that receives no hints polls what others heard, and does not call a heard host OFFLINE', async (t) => {
   const { a, b } = await started(t, { heartbeatInterval: 5, isDeaf: true })
   for (const hostId of [1, 2]) a.presence.registered(hostId)
   a.presence.greeted(1, greeting)
@@ -157,7 +157,7 @@ test('F28 a server to which no hint comes reads what others have heard, and call
   await shows(b, 2, { status: 'OFFLINE' })
 })
 
-test('while the store is away nobody falls silent that others may hear, and afterwards all is as it was', async (t) => {
+test('while the store is unavailable no host falls silent that others may hear, and afterwards its state is unchanged', async (t) => {
   const postgres = await startPostgres(atExit)
   const store = await sharedStore(postgres, (end) => t.teardown(end))
   const [a, b] = [
@@ -180,12 +180,12 @@ test('while the store is away nobody falls silent that others may hear, and afte
   t.false(seen.has('OFFLINE'))
   t.like(await b.view(1), { status: 'ONLINE', connected: true })
   await until(
-    'the tables are written anew',
+    'the tables are written again',
     async () => (await store.ask('api', 'select from rsm.presence')).length === 1,
   )
 })
 
-test('F23 a heartbeat of while the store was away is written when it is back', async (t) => {
+test('F23 a heartbeat received during a store outage is written afterwards', async (t) => {
   const postgres = await startPostgres(atExit)
   const store = await sharedStore(postgres, (end) => t.teardown(end))
   const a = await server(t, store, 'a')
@@ -194,7 +194,7 @@ test('F23 a heartbeat of while the store was away is written when it is back', a
     return row?.at ?? 0
   }
   a.presence.registered(1)
-  await until('it is written', async () => (await written()) > 0)
+  await until('the registration is written', async () => (await written()) > 0)
   postgres.stop('fast')
   await delay(1000)
   a.presence.heartbeat(1, { status: 'HEALTHY' })
@@ -205,7 +205,7 @@ test('F23 a heartbeat of while the store was away is written when it is back', a
   t.is(await written(), at)
 })
 
-test('a server that starts beside others knows what they know, and takes silence for what it is', async (t) => {
+test('a server that joins others reads their view of hosts, and counts silence from before its start', async (t) => {
   const { store, a } = await started(t, { heartbeatInterval: 4 })
   for (const hostId of [1, 2]) a.presence.registered(hostId)
   a.presence.greeted(1, greeting)
@@ -219,6 +219,6 @@ test('a server that starts beside others knows what they know, and takes silence
   t.is((await c.view(1)).metrics?.cpu.usagePercent, 12)
   const began = performance.now()
   await shows(c, 2, { status: 'OFFLINE' })
-  t.true(performance.now() - began < 9000, 'it was silent before this server started')
+  t.true(performance.now() - began < 9000, 'the silence began before this server started')
   t.like(await c.view(1), { status: 'ONLINE' })
 })

@@ -13,12 +13,12 @@ import { countStart, startsIn } from '../../helpers/servers/linked-pair.ts'
 import { until } from '../../helpers/until.ts'
 
 test.serial(
-  'F26 a synchronous standby that is promoted in mid-task has all that was acknowledged, and servers find it',
+  'F26 a synchronous standby promoted during tasks has all acknowledged data, and servers find it',
   async (t) => {
     t.timeout(110_000)
     const { servers, postgres, standby, front } = await startCluster(t, { standby: 'synchronous' })
     const [, b] = servers
-    if (!b || !standby) throw new Error('there are three, and a standby')
+    if (!b || !standby) throw new Error('no second server or standby')
     const agents = await journalAgents(t, front, { count: 12, pace: 200 })
     const hostIds = agents.map(({ identity }) => identity.hostId)
     const acknowledged: string[] = []
@@ -41,11 +41,11 @@ test.serial(
     const promotedAt = performance.now()
     await Promise.all(
       servers.map((server) =>
-        until('it is ready', async () => (await server.api('GET', '/api/ready')).status === 200),
+        until('the server is ready', async () => (await server.api('GET', '/api/ready')).status === 200),
       ),
     )
     t.log(
-      `${before} writes and ${open} open executions at the kill; all were ready ${Math.round(performance.now() - promotedAt)} ms after the promotion`,
+      `${before} writes and ${open} open executions at the kill; all servers ready ${Math.round(performance.now() - promotedAt)} ms after the promotion`,
     )
     const all = await Promise.all(ending)
     over.abort()
@@ -70,12 +70,12 @@ test.serial(
 )
 
 test.serial(
-  'F26 an asynchronous standby that is promoted has less than was acknowledged: the audit log says so, and nothing starts twice',
+  'F26 a promoted asynchronous standby lacks acknowledged data: the audit log says so, and nothing starts twice',
   async (t) => {
     t.timeout(110_000)
     const { servers, postgres, standby, front } = await startCluster(t, { standby: 'asynchronous' })
     const [, b] = servers
-    if (!b || !standby) throw new Error('there are three, and a standby')
+    if (!b || !standby) throw new Error('no second server or standby')
     const [one, two] = [await temporaryDirectory(t), await temporaryDirectory(t)]
     const gate = join(one, 'gate')
     const agents = [
@@ -83,16 +83,16 @@ test.serial(
       await realAgent(t, front, { hostname: 'web2' }),
     ]
     const [first, second] = agents.map(({ hostId }) => hostId)
-    if (!first || !second) throw new Error('there are two')
+    if (!first || !second) throw new Error('no two agents')
     const waits = `${countStart(one)}; echo one; until [ -e ${gate} ]; do sleep 0.05; done; echo two; exit 3`
     const known = await startTask(front, [first], { script: { content: waits } })
-    await until('it runs', async () => (await startsIn(one)) === 1)
+    await until('the script runs', async () => (await startsIn(one)) === 1)
     const waiting = await startTask(front, [second], {
       script: { content: `${countStart(two)}; exit 5` },
       strategy: 'SEQUENTIAL',
     })
     await finished(front, waiting)
-    // A mark of each second is there as well.
+    // Includes a mark, which is written every second.
     await delay(2500)
 
     standby.stop('fast')
@@ -109,7 +109,7 @@ test.serial(
 
     await until('all agents are linked', () => agents.every((agent) => agent.linked()))
     const ended = await finished(b, known)
-    // Its agent has forgotten it, as the end was acknowledged.
+    // Its agent deleted it after the end was acknowledged.
     t.like(ended.results[0], { status: 'LOST', exitCode: null, outputComplete: false })
     t.is(await startsIn(one), 1)
     t.is(await startsIn(two), 2)

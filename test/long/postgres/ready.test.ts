@@ -9,7 +9,7 @@ import { until } from '../../helpers/until.ts'
 
 const started = sharedPostgres()
 
-/** A server whose way to PostgreSQL a test holds in its hands. */
+/** A server whose network path to PostgreSQL the test can cut. */
 async function serverOn(t: ExecutionContext) {
   const postgres = await started
   const store = await postgres.database()
@@ -25,9 +25,12 @@ async function serverOn(t: ExecutionContext) {
   return { server, way, ready }
 }
 
-test('a server that is ready says its name, how long its lease holds, its pools, and how it hears hints', async (t) => {
+test('a ready server reports its name, the rest of its lease, its pools, and how it receives hints', async (t) => {
   const { ready } = await serverOn(t)
-  await until('it has heard itself', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  await until(
+    'the server hears its own mark',
+    async () => (await ready()).data.server.hints.lagSeconds !== null,
+  )
   const { status, data } = await ready()
   t.is(status, 200)
   const { server, ...rest } = data
@@ -50,11 +53,14 @@ test('a server that is ready says its name, how long its lease holds, its pools,
   t.true(hints.heardSecondsAgo >= 0 && hints.heardSecondsAgo < 15, `${hints.heardSecondsAgo}`)
 })
 
-test('F23 a server that PostgreSQL does not answer is not ready, says so, and that its lease is over once it is', async (t) => {
+test('F23 a server without responses from PostgreSQL is not ready, and says so, also that its lease expired', async (t) => {
   const { server, way, ready } = await serverOn(t)
-  await until('it has heard itself', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  await until(
+    'the server hears its own mark',
+    async () => (await ready()).data.server.hints.lagSeconds !== null,
+  )
   way.freeze()
-  await until('its lease is over', async () => (await ready()).data.server.leaseSeconds === 0)
+  await until('the lease expires', async () => (await ready()).data.server.leaseSeconds === 0)
   const { status, message, data, retryAfter } = await ready()
   t.is(status, 503)
   t.is(retryAfter, '5')
@@ -66,27 +72,30 @@ test('F23 a server that PostgreSQL does not answer is not ready, says so, and th
   t.deepEqual(data.reasons, reasons)
   t.is(message, `The server does not accept work just now: ${reasons.join('; ')}`)
   t.is(data.server.name, 'a')
-  await until('nothing is heard any more', async () => {
+  await until('hints stop', async () => {
     const { isListening, lagSeconds } = (await ready()).data.server.hints
     return !isListening && lagSeconds === null
   })
   way.thaw()
-  await until('it is ready again', async () => (await ready()).status === 200)
-  await until('it hears itself again', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  await until('the server is ready again', async () => (await ready()).status === 200)
+  await until(
+    'the server hears its own mark again',
+    async () => (await ready()).data.server.hints.lagSeconds !== null,
+  )
   const back = (await ready()).data
   t.true(back.server.leaseSeconds > 0)
   t.true(back.server.hints.isListening)
   t.is((await server.api('GET', '/api/health')).status, 200)
 })
 
-test('F23 a server whose connections to PostgreSQL are cut, and none is made again, says so before its lease is over', async (t) => {
+test('F23 a server that cannot reconnect to PostgreSQL says so before its lease expires', async (t) => {
   const { way, ready } = await serverOn(t)
   way.freeze()
   way.cut()
-  await until('it is not ready', async () => (await ready()).status === 503)
+  await until('the server is not ready', async () => (await ready()).status === 503)
   const { data } = await ready()
   t.deepEqual(data.reasons, ['PostgreSQL cannot be reached'])
   t.true(data.server.leaseSeconds > 0)
   way.thaw()
-  await until('it is ready again', async () => (await ready()).status === 200)
+  await until('the server is ready again', async () => (await ready()).status === 200)
 })

@@ -33,7 +33,7 @@ const chunksOf = async (database: Database) =>
 
 recordingsContract(test, async (t) => (await open(t)).recordings)
 
-test('P46 F20 a server whose recording another one goes on with adds nothing to it', async (t) => {
+test('P46 F20 a server adds nothing to a recording that another server continues', async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [(await open(t, url)).recordings, (await open(t, url)).recordings]
   const former = await a.create('s1', Buffer.from('head\n'), failed)
@@ -49,7 +49,7 @@ test('P46 F20 a server whose recording another one goes on with adds nothing to 
   t.is(await all(a, 's1'), 'head\none\ntwo\n')
 })
 
-test('P46 an append that races with a reopen leaves nothing behind what that has kept', async (t) => {
+test('P46 an append that races with a reopen leaves nothing after the bytes that the reopen kept', async (t) => {
   const url = await (await postgres).database()
   const { database, recordings: a } = await open(t, url)
   const { recordings: b } = await open(t, url)
@@ -66,7 +66,7 @@ test('P46 an append that races with a reopen leaves nothing behind what that has
   }
 })
 
-test('many recordings grow at once, their chunks are joined, and each can be cut within one', async (t) => {
+test('many recordings grow at once, their chunks are joined, and each recording is complete', async (t) => {
   const { database, recordings } = await open(t)
   const line = `${'x'.repeat(99)}\n`
   const ids = Array.from({ length: 30 }, (_, n) => `s${n}`)
@@ -86,7 +86,7 @@ test('many recordings grow at once, their chunks are joined, and each can be cut
   for (const id of ids) t.is(await all(recordings, id), `${id}\n${line.repeat(3000)}`)
 })
 
-test('one is cut anywhere, in chunks that are joined or not', async (t) => {
+test('a recording is cut at any byte, in joined chunks or others', async (t) => {
   const { recordings } = await open(t)
   const line = `${'x'.repeat(99)}\n`
   const whole = `head\n${line.repeat(3000)}`
@@ -102,7 +102,7 @@ test('one is cut anywhere, in chunks that are joined or not', async (t) => {
   await t.throwsAsync(recordings.reopen('s1', 3, failed), { code: 'gone' })
 })
 
-test('what is joined while it is read is neither missed nor read twice', async (t) => {
+test('chunks joined during a read are neither missed nor read twice', async (t) => {
   const { database, recordings } = await open(t)
   const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
   const pieces = [500_000, 500_000, 100_000, 100_000].map((size, n) => String(n).repeat(size))
@@ -120,7 +120,7 @@ test('what is joined while it is read is neither missed nor read twice', async (
   t.true(Buffer.concat(read).equals(Buffer.from(`head\n${pieces.join('')}`)))
 })
 
-test('what is damaged is told with its place', async (t) => {
+test('damage in a recording is reported with its position', async (t) => {
   const { database, recordings } = await open(t)
   const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
   for (const text of ['one\n', 'two\n', 'three\n']) await recording.append(bytes(text))
@@ -131,14 +131,14 @@ test('what is damaged is told with its place', async (t) => {
     code: 'gone',
     message: /s1 is damaged: bytes 9 to 13 are missing/,
   })
-  // A disk that gives back other bytes: the sum is of those that were written.
+  // A disk that returns other bytes: the sum is of the written ones.
   await database.ask('api', 'alter table rsm.recording_chunks alter column sum drop expression')
   await database.ask('api', `update rsm.recording_chunks set data = 'onE' where start = 5`)
   await t.throwsAsync(all(recordings, 's1', 7), { code: 'gone', message: /bytes 5 to 8/ })
   t.is(await all(recordings, 's1', 5), 'head\n')
 })
 
-test('an append waits while PostgreSQL is away, and stands once', async (t) => {
+test('an append waits while PostgreSQL is down, and is stored once', async (t) => {
   const own = await startPostgres(atExit)
   const { recordings } = await open(t, await own.database())
   const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
@@ -153,7 +153,7 @@ test('an append waits while PostgreSQL is away, and stands once', async (t) => {
   t.is(await all(recordings, 's1'), 'head\n0\n1\n2\n3\n4\n')
 })
 
-test('A04 what was moved aside is removed in its time', async (t) => {
+test('A04 recordings that were moved aside are removed once they are old enough', async (t) => {
   const { database, recordings } = await open(t)
   const day = 24 * 3600_000
   const now = Date.parse('2026-03-10T12:00:00.000Z')

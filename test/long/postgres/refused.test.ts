@@ -52,7 +52,7 @@ function place(t: ExecutionContext) {
   }
 }
 
-/** A proxy before the port of PostgreSQL that says when a connection is made that it is of version 12; answers its port. */
+/** A proxy for PostgreSQL that reports version 12 to clients; returns its port. */
 async function asVersion12(t: ExecutionContext, target: number): Promise<number> {
   const proxy = createServer((near) => {
     const far = connect(target, '127.0.0.1')
@@ -69,7 +69,7 @@ async function asVersion12(t: ExecutionContext, target: number): Promise<number>
 }
 
 test.serial(
-  'F30 what cannot be served is refused by name: database, version, read-only, newer schema, nobody there',
+  'F30 a server refuses to start on a missing, unreachable, old, read-only or newer database, and names the reason',
   async (t) => {
     const postgres = await startPostgres(atExit)
     const url = await postgres.database()
@@ -80,7 +80,7 @@ test.serial(
       const ran = await refused({ store })
       t.is(ran.exit, exit, ran.stderr)
       t.regex(ran.stderr, said)
-      t.regex(ran.stderr, /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, 'a sentence, and what to do')
+      t.regex(ran.stderr, /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, 'a sentence, and advice')
       t.is(ran.stdout, '')
     }
     await expect(`${url}-none`, 6, /database "\S+-none" does not exist\n.*createdb/)
@@ -101,7 +101,7 @@ test.serial(
 )
 
 test.serial(
-  'F30 a server with the name of one that lives, with other keys, or with the directory of another store is refused',
+  "F30 a server with the name of a living one, with other keys, or with another store's directory is refused",
   async (t) => {
     const postgres = await startPostgres(atExit)
     const store = await postgres.database({ migrated: false })
@@ -124,7 +124,7 @@ test.serial(
     first.child.kill('SIGKILL')
     await first.done
     const successor = await start({ store })
-    t.regex(successor.out.stdout, /listening on/, 'a name whose server has died is taken at once')
+    t.regex(successor.out.stdout, /listening on/, 'the name of a dead server is free at once')
     successor.child.kill('SIGTERM')
     t.is((await successor.done).exit, 0)
     const other = await postgres.database({ migrated: false })
@@ -137,7 +137,7 @@ test.serial(
 )
 
 test.serial(
-  'of three servers that start at once on an empty database one makes admin, and all have the same keys',
+  'one of three servers that start at once on an empty database creates admin, and all have the same keys',
   async (t) => {
     const postgres = await startPostgres(atExit)
     const store = await postgres.database({ migrated: false })
@@ -162,7 +162,7 @@ test.serial(
     await Promise.all(servers.map((server) => server.shows('listening on')))
     const told = servers.filter(({ out }) => out.stderr.includes('created user admin with the password'))
     t.is(told.length, 1)
-    // What `rsm server install` shows a password by.
+    // `rsm server install` uses this to decide whether to show a password.
     const made = names.map(async (name) => {
       const status = ['server', 'status', '--json', '--data-dir', join(home, name)]
       return (JSON.parse((await runRsm(status, cleanEnv(home))).stdout) as ProcessStatus).madeFirstUser
@@ -177,7 +177,7 @@ test.serial(
 )
 
 test.serial(
-  'commands that work on a data directory say what to do instead, whether its server runs or not',
+  'commands that need a data directory say what to do instead, whether the server runs or not',
   async (t) => {
     const postgres = await startPostgres(atExit)
     const store = await postgres.database()

@@ -26,7 +26,7 @@ const setLease = (database: Database, left: string) =>
     `update rsm.servers set lease_until = rsm.now() + interval '${left}' where name = 'other'`,
   )
 
-/** Another server process, which serves the session `sessionId` or is a client of it; resolves when it is ready. */
+/** Another server process, which serves the session `s1` or attaches to it; resolves when it is ready. */
 async function otherServer(t: ExecutionContext, url: string, how: 'serve' | 'attach'): Promise<ChildProcess> {
   const child = spawn(process.execPath, [program, url, sharedKeysAsText, how], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -36,7 +36,7 @@ async function otherServer(t: ExecutionContext, url: string, how: 'serve' | 'att
   return child
 }
 
-/** A server that has the session s1, and counts the attachments that are gone. */
+/** A server with the session s1. It counts attachments that ended. */
 async function serving(t: ExecutionContext, url: string) {
   const own = await sharedRelay(t, url, 'a')
   const state = { gone: 0 }
@@ -51,7 +51,7 @@ async function serving(t: ExecutionContext, url: string) {
   return { ...own, state }
 }
 
-test('clients stay attached while PostgreSQL is restarted, and who has a session is unavailable until it is back', async (t) => {
+test("clients stay attached while PostgreSQL restarts, and looking up a session's server fails as unavailable meanwhile", async (t) => {
   const own = await startPostgres(atExit)
   const url = await own.database()
   const { state } = await serving(t, url)
@@ -63,11 +63,11 @@ test('clients stay attached while PostgreSQL is restarted, and who has a session
   await t.throwsAsync(relay.having('s1'), { code: 'unavailable' })
   t.true(await there?.has('s1'))
   own.start()
-  await until('it is found again', async () => (await relay.having('s1').catch(() => null)) !== null)
+  await until('the session is found again', async () => (await relay.having('s1').catch(() => null)) !== null)
   t.deepEqual([heard, state.gone], [['output 0 "attached"'], 0])
 })
 
-test('P42 when the server of a session is killed its client is closed, and what was asked is unavailable', async (t) => {
+test('P42 when the server of a session is killed its client is closed, and a pending call fails as unavailable', async (t) => {
   const url = await newDatabase()
   const { relay } = await sharedRelay(t, url, 'a')
   const child = await otherServer(t, url, 'serve')
@@ -75,25 +75,28 @@ test('P42 when the server of a session is killed its client is closed, and what 
   const { client, heard } = notedClient()
   const attachment = there?.attach('s1', client, attach)
   attachment?.input('echo', 'f')
-  await until('it answers', () => heard.length === 1)
+  await until('the session echoes', () => heard.length === 1)
   const asked = t.throwsAsync(async () => there?.end('never', ''), { code: 'unavailable' })
   child.kill('SIGKILL')
-  await until('the client is told', () => heard.length === 2)
+  await until('the client is notified', () => heard.length === 2)
   t.deepEqual(heard, ['output 0 "echo"', 'closed 1001 the connection to the server of the session was lost'])
   await asked
-  await until('nobody has it', async () => (await relay.having('s1').catch(() => undefined)) === null)
+  await until(
+    'no server has the session',
+    async () => (await relay.having('s1').catch(() => undefined)) === null,
+  )
 })
 
-test('P42 when the server of a client is killed the attachment is gone', async (t) => {
+test('P42 when the server of a client is killed its attachment ends', async (t) => {
   const url = await newDatabase()
   const { state } = await serving(t, url)
   const child = await otherServer(t, url, 'attach')
   child.kill('SIGKILL')
-  await until('the terminal knows', () => state.gone > 0)
+  await until('the terminal is notified', () => state.gone > 0)
   t.is(state.gone, 1)
 })
 
-test('a server that stands still past its lease is not waited for, and its clients are closed; when it goes on it is found again', async (t) => {
+test('a server suspended past its lease is not waited for, and its clients are closed; once resumed it is found again', async (t) => {
   const url = await newDatabase()
   const { relay, database } = await sharedRelay(t, url, 'a')
   const child = await otherServer(t, url, 'serve')
@@ -112,19 +115,19 @@ test('a server that stands still past its lease is not waited for, and its clien
   const again = await relay.having('s1')
   const { client: next, heard: nextHeard } = notedClient()
   again?.attach('s1', next, attach).input('echo', 'f')
-  await until('it answers', () => nextHeard.length === 1)
+  await until('the session echoes', () => nextHeard.length === 1)
   t.deepEqual(nextHeard, ['output 0 "echo"'])
 })
 
-test('clients of a server that stood still past its lease are closed when it goes on', async (t) => {
+test('clients of a server that was suspended past its lease are closed when it resumes', async (t) => {
   const url = await newDatabase()
   const { database, state } = await serving(t, url)
   const child = await otherServer(t, url, 'attach')
   child.kill('SIGSTOP')
   await setLease(database, '-1 s')
-  await until('the terminal knows', () => state.gone === 1)
+  await until('the terminal is notified', () => state.gone === 1)
   child.kill('SIGCONT')
-  if (!child.stdout) throw new Error('it is piped')
+  if (!child.stdout) throw new Error('stdout is not piped')
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   t.is(line, 'closed 1001')
 })

@@ -32,7 +32,7 @@ storeContract(test, async (teardown) => {
   return { store: await open(url, teardown), reopen: () => open(url, teardown) }
 })
 
-test('what one server has acknowledged another one reads at once', async (t) => {
+test("a server reads another server's acknowledged changes at once", async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [await open(url, t.teardown), await open(url, t.teardown)]
   for (let round = 1; round <= 20; round++) {
@@ -51,7 +51,7 @@ test('what one server has acknowledged another one reads at once', async (t) => 
   )
 })
 
-test('while PostgreSQL is away hosts and clusters are read as they were, and nothing else is', async (t) => {
+test('while PostgreSQL is down hosts and clusters are read from the replica, and nothing else is', async (t) => {
   const own = await startPostgres(atExit)
   const store = await open(await own.database(), t.teardown)
   await store.transact((tx) => tx.put('hosts', host(1, 'web1')))
@@ -66,7 +66,7 @@ test('while PostgreSQL is away hosts and clusters are read as they were, and not
     { code: 'unavailable' },
   )
   own.start()
-  await until('it takes writes again', async () => {
+  await until('the store accepts writes again', async () => {
     await delay(50)
     return store
       .transact((tx) => tx.put('hosts', host(2, 'web2')))

@@ -8,10 +8,10 @@ import { until } from '../../helpers/until.ts'
 
 const put = (store: Store, id: number) => store.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
 
-/** Numbers of transactions that a new PostgreSQL has not come to. */
+/** Raises the transaction ids above those of a new PostgreSQL. */
 const many = 'do $$ begin for n in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$'
 
-test('in a PostgreSQL into which a dump of another one was restored each change is heard once, and nothing is read anew', async (t) => {
+test('each change in a PostgreSQL restored from a dump is notified once, and nothing is read again', async (t) => {
   const former = await (await startPostgres(atExit)).database()
   const { database, store } = await openStore(t, former, 'a')
   await database.ask('api', many)
@@ -33,7 +33,7 @@ test('in a PostgreSQL into which a dump of another one was restored each change 
   await put(restored.store, 3)
   const other = await openStore(t, present, 'c')
   await put(other.store, 4)
-  await until('what comes later is heard', () => heard.includes(4))
+  await until('the later change is notified', () => heard.includes(4))
   await restored.store.refresh()
   t.deepEqual(heard, [3, 4])
   t.deepEqual(await restored.database.ask('api', 'select from rsm.executions where xid is not null'), [])

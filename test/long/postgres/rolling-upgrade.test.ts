@@ -16,12 +16,12 @@ import { until } from '../../helpers/until.ts'
 /** A version with one more migration. */
 const newer = fileURLToPath(new URL('../../fixtures/newer-server-process.js', import.meta.url))
 const newest = knownSchema() + 1
-/** No release has an earlier schema, so this build is the version before. */
+/** No release has an earlier schema, so this build stands in for the previous version. */
 const formerSchema = knownSchema()
 
 const postgres = sharedPostgres()
 
-/** Agents, an ended task, a running one and a recording, which a server of the version before writes. */
+/** Writes, with a server of the previous version, agents, a finished task, a running one and a recording. */
 async function fill(server: Awaited<ReturnType<typeof startServerProcess>>) {
   const [web1, web2] = [await server.enroll('web1'), await server.enroll('web2')]
   const one = await ScriptedAgent.link(server, web1, withTerminals)
@@ -52,7 +52,7 @@ async function fill(server: Awaited<ReturnType<typeof startServerProcess>>) {
   return { web1, web2, both, open, sessionId }
 }
 
-/** A store that a server of the version before has left, and servers of that version and of a newer one. */
+/** A store that the previous version wrote, and functions that start servers of that version and of a newer one. */
 async function site(t: ExecutionContext) {
   const store = await (await postgres).database({ migrated: false })
   const database = openDatabase(t, store)
@@ -81,7 +81,7 @@ async function site(t: ExecutionContext) {
 }
 
 test.serial(
-  'F29 servers of the version before and of this one work on one store while it is upgraded',
+  'F29 servers of the previous version and of this one work on one store during an upgrade',
   async (t) => {
     const { database, facts, before, after, schema, indexes } = await site(t)
     const old = await before('server1')
@@ -93,7 +93,7 @@ test.serial(
     one.output(facts.open, 1, 'by the old server\n')
     await one.acknowledged(facts.open, 1)
 
-    // Both wait for their turn to look at the schema: were each to change it, one would fail.
+    // Both wait for the lock on the schema: if each changed it, one would fail.
     const turn = await database.connect(true)
     await turn.query('select pg_advisory_lock($1)', [migrationLock])
     const starting = Promise.all([after('server2'), after('server3')])
@@ -133,7 +133,7 @@ test.serial(
 
     const gates = { script: { content: 'deploy' }, verify: { script: { content: 'true' } } }
     const gated = await startTask(first, [facts.web2.hostId], { ...gates, queueSeconds: 60 })
-    // A server that does not know gates would run this.
+    // A server that does not know gates would run this script.
     const text = `select rec->>'content' as content from rsm.tasks where id = $1`
     const [record] = await database.ask<{ content: string }>('api', text, [gated])
     t.regex(record?.content ?? '', /this server is too old to verify or roll back/)
@@ -153,12 +153,12 @@ test.serial(
         )
     }
 
-    // The task of the old server goes on at a new one.
+    // The old server's task continues at a new server.
     await old.kill()
     again.complete(facts.open, 0, { lastSequence: 3 })
     t.deepEqual(statusesOf(await finished(second, facts.open)), ['SUCCESS'])
 
-    // The schema says that servers of the version before may work with it.
+    // The schema allows servers of the previous version.
     await old.start()
     t.deepEqual(statusesOf(await task(old, facts.open)), ['SUCCESS'])
     const back = await ScriptedAgent.link(old, facts.web2)
@@ -167,7 +167,7 @@ test.serial(
     t.deepEqual(statusesOf(await finished(first, taskId)), ['SUCCESS'])
     await soundAudit(t, second)
 
-    // And now that they may not.
+    // The schema no longer allows them.
     await old.kill()
     await database.ask('api', 'update rsm.cluster set oldest_server = $1', [newest])
     await t.throwsAsync(old.start(), {
@@ -179,11 +179,11 @@ test.serial(
 )
 
 test.serial(
-  'F29 a migration that fails in the middle changes nothing, and says what PostgreSQL says',
+  "F29 a migration that fails halfway changes nothing, and reports PostgreSQL's error",
   async (t) => {
     const { database, facts, before, after, schema, indexes } = await site(t)
     const old = await before('server1')
-    // Made by the last statement of the migration.
+    // The last statement of the migration creates this table.
     await database.ask('api', 'create table rsm.added()')
     await t.throwsAsync(after('server2'), {
       message: new RegExp(
@@ -203,7 +203,7 @@ test.serial(
   },
 )
 
-test.serial('F29 a server that runs ends in order when a newer one has left it behind', async (t) => {
+test.serial('F29 a running server stops in order when the schema becomes too new for it', async (t) => {
   const { database, store, keysDir, facts } = await site(t)
   const home = temporaryDirectory(t)
   const where = ['--store', store, '--keys', keysDir, '--server-name', 'server1', '--data-dir', home]
@@ -214,7 +214,7 @@ test.serial('F29 a server that runs ends in order when a newer one has left it b
   const tasks = [{ taskId: facts.open, state: 'RUNNING' as const, lastSequence: 0 }]
   const agent = await ScriptedAgent.link({ url }, facts.web1, { tasks })
   await until(
-    'it owns the task',
+    'the server owns the task',
     async () => (await database.ask('api', 'select from rsm.task_owners')).length === 1,
   )
   await database.ask('api', 'update rsm.cluster set schema = $1, oldest_server = $1', [newest])

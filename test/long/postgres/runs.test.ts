@@ -20,7 +20,7 @@ import { until } from '../../helpers/until.ts'
 
 const postgres = sharedPostgres()
 
-/** A start of a server; `faults` are what it ends of. */
+/** A start of a server; `faults` collects its fatal errors. */
 async function start(t: ExecutionContext, url: string, name = 'a') {
   const { store, database } = await openStore(t, url, name)
   const faults: unknown[] = []
@@ -33,7 +33,7 @@ async function start(t: ExecutionContext, url: string, name = 'a') {
   t.teardown(() => runs.close())
   const mark = async () => {
     const marked = await runs.mark()
-    if (!marked) throw new Error('this start is noted')
+    if (!marked) throw new Error('this start has no mark')
     return marked
   }
   return { store, database, runs, mark, faults, losses }
@@ -44,19 +44,19 @@ runsContract(test, async (t) => {
   return {
     async start() {
       const { store, runs } = await start(t, url)
-      // It notes how far it has come each second: no more of that.
+      // Stops the mark that is written every second.
       runs.close()
       return {
         runs,
         write: () => store.transact((tx) => tx.put('hosts', host(1, 'web1'))),
-        // What has been opened is closed with the test.
+        // The teardown of the test closes the store.
         end: async () => undefined,
       }
     },
   }
 })
 
-/** Brings back what the data directory held at the first call, as a restore from a backup does. */
+/** Backs up the data directory; the function that it returns restores it. */
 function backup(server: Postgres, t: ExecutionContext): () => void {
   const copy = mkdtempSync(join(tmpdir(), 'rsm-postgres-backup-'))
   t.teardown(() => rmSync(copy, { recursive: true, force: true }))
@@ -71,7 +71,7 @@ function backup(server: Postgres, t: ExecutionContext): () => void {
   }
 }
 
-test('A02 the store knows the marks of all starts, also of servers that run beside each other, and no later ones', async (t) => {
+test('A02 the store knows the marks of all starts, also of concurrent servers, and no later ones', async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [await start(t, url, 'a'), await start(t, url, 'b')]
   const marks = [await a.mark(), await b.mark(), await a.mark()]
@@ -86,10 +86,10 @@ test('A02 the store knows the marks of all starts, also of servers that run besi
   t.false(await b.runs.knows({ run: 'unknown', sequence: 0 }))
 })
 
-test('A02 where no one asks, a mark is a second old at most', async (t) => {
+test('A02 without calls, the latest mark is a second old at most', async (t) => {
   const { runs, mark } = await start(t, await (await postgres).database())
   const { sequence } = await mark()
-  await until('another one is noted', () => (runs.recent()?.sequence ?? 0) > sequence)
+  await until('another mark is written', () => (runs.recent()?.sequence ?? 0) > sequence)
   t.pass()
 })
 
@@ -101,13 +101,13 @@ test('A02 a start of a server that had the store to itself is known up to its en
   t.false(await runs.knows({ run: 'former', sequence: 101 }))
 })
 
-test('A02 a PostgreSQL that lost what it had acknowledged ends the servers that live, and the next start does not know their marks', async (t) => {
+test('A02 a PostgreSQL that lost acknowledged data stops its running servers, and the next start does not know their marks', async (t) => {
   const server = await startPostgres((end) => t.teardown(end))
   const url = await server.database()
   const [a, b] = [await start(t, url, 'a'), await start(t, url, 'b')]
   const known = [await a.mark(), await b.mark()]
   const restore = backup(server, t)
-  await until('the server has found it again', () =>
+  await until('the server reaches PostgreSQL again', () =>
     a.store
       .transact((tx) => tx.put('hosts', host(1, 'web1')))
       .then(
@@ -117,23 +117,23 @@ test('A02 a PostgreSQL that lost what it had acknowledged ends the servers that 
   )
   const lost = [await a.mark(), await b.mark()]
   restore()
-  await until('both have noticed', () => a.faults.length > 0 && b.faults.length > 0)
+  await until('both servers notice', () => a.faults.length > 0 && b.faults.length > 0)
   t.regex(String(a.faults[0]), /lost acknowledged data/)
   for (const [at, { losses }] of [a, b].entries()) {
     const [detail = {}] = losses
     t.regex(String(detail['message']), /^data acknowledged after 20\S+Z may be lost$/)
-    t.true(Number(detail['markNow']) >= (known[at]?.sequence ?? 0), 'what had been noted before is there')
-    t.true(Number(detail['mark']) >= (lost[at]?.sequence ?? 0), 'what was noted after it is not')
+    t.true(Number(detail['markNow']) >= (known[at]?.sequence ?? 0), 'earlier marks are kept')
+    t.true(Number(detail['mark']) >= (lost[at]?.sequence ?? 0), 'later marks are lost')
     t.true(Number(detail['markNow']) < Number(detail['mark']))
   }
-  // Its own work goes as far as that of the lost starts went, and further.
+  // The progress of the new start passes that of the lost starts.
   const next = await start(t, url, 'a')
   for (let work = 0; work < 10; work++) await next.mark()
   for (const mark of known) t.true(await next.runs.knows(mark))
   for (const mark of lost) t.false(await next.runs.knows(mark))
 })
 
-test('A02 however often a start fails, the starts that agents know and the one that noticed a restore are remembered', async (t) => {
+test('A02 starts known to agents and the one that noticed a restore are kept, however often a start fails', async (t) => {
   const url = await (await postgres).database()
   const { store, database } = await openStore(t, url)
   const startedAt = '2026-03-02T09:30:12.502Z'

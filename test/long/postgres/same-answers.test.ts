@@ -26,7 +26,10 @@ interface Work {
   throws: boolean
 }
 
-/** Few values, so that they meet: letters with and without case, digits that count, and what PostgreSQL takes into no text. */
+/**
+ * Few values, so that they collide: both cases, digits that sort as numbers, and characters that PostgreSQL text
+ * cannot hold.
+ */
 const letter = fc.constantFrom(
   'a',
   'A',
@@ -236,7 +239,7 @@ async function take(tx: Transaction, step: Step): Promise<unknown> {
   return answer(tx, step)
 }
 
-/** What a transaction answers, or how it fails. */
+/** Returns the results of a transaction, or its error. */
 async function outcome(store: Store, { steps, throws }: Work): Promise<unknown> {
   try {
     return await store.transact(async (tx) => {
@@ -256,7 +259,7 @@ async function empty(store: Store): Promise<void> {
   })
 }
 
-test('the file store and PostgreSQL give the same answers to the same transactions', async (t) => {
+test('the file store and PostgreSQL return the same results for the same transactions', async (t) => {
   const { store: there } = await openStore(t, await (await postgres).database())
   const here = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => here.close())
@@ -266,7 +269,7 @@ test('the file store and PostgreSQL give the same answers to the same transactio
       fc.array(aRead, { maxLength: 12 }),
       async (all, reads) => {
         await Promise.all([empty(here), empty(there)])
-        // All at once: many share one transaction of PostgreSQL, and each still sees those before it.
+        // Concurrent: many share one PostgreSQL transaction, and each still sees the ones before it.
         const [expected, found] = await Promise.all(
           [here, there].map((store) => Promise.all(all.map((work) => outcome(store, work)))),
         )

@@ -4,7 +4,7 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 
 const postgres = sharedPostgres()
 
-test('housekeeping is one server’s at a time; another that comes meanwhile leaves it', async (t) => {
+test('housekeeping runs at one server at a time; another one that tries meanwhile skips it', async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [createServerLocks(openDatabase(t, url)), createServerLocks(openDatabase(t, url))]
   let end = () => undefined as void
@@ -20,7 +20,7 @@ test('housekeeping is one server’s at a time; another that comes meanwhile lea
     return ends
   })
   await beginning
-  t.false(await b.tryExclusive(() => Promise.reject(new Error('it is the other’s turn'))))
+  t.false(await b.tryExclusive(() => Promise.reject(new Error('another server has the lock'))))
   end()
   t.true(await working)
   let done = 0
@@ -30,10 +30,10 @@ test('housekeeping is one server’s at a time; another that comes meanwhile lea
     a.tryExclusive(() => Promise.reject(new Error('broken'))),
     { message: 'broken' },
   )
-  t.true(await b.tryExclusive(async () => void done++), 'a turn that failed is over')
+  t.true(await b.tryExclusive(async () => void done++), 'a failed run releases the lock')
 })
 
-test('what servers do at their start they do one after the other', async (t) => {
+test('servers run their startup steps one after the other', async (t) => {
   const url = await (await postgres).database()
   const database = openDatabase(t, url)
   const turns = Array.from({ length: 4 }, () => createServerLocks(openDatabase(t, url)))

@@ -13,7 +13,7 @@ import { postgresGround } from '../../helpers/servers/grounds.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-/** All tests of the file have their servers at once. */
+/** The tests of this file run their servers at the same time. */
 const ground = postgresGround(startPostgres(atExit, { max_connections: '400' }))
 const open: ServicesOf = async (t) => (await startInsides(t, ground)).services
 

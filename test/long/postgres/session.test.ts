@@ -7,13 +7,13 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 
 const postgres = sharedPostgres()
 
-test('an answer that came while this process stood still is taken, however late it is read', async (t) => {
+test('a response that arrives while the process is suspended is accepted, however late it is read', async (t) => {
   const database = openDatabase(t, await (await postgres).database())
   const parts = { database, clock: systemClock, log: createLog('ERROR'), begin: async () => undefined }
   const session = await openSession({ ...parts, patience: 300 })
   t.teardown(() => session.close())
   const asked = session.ask<{ one: number }>('select 1 as one')
-  // What was asked has left when the process stands still.
+  // The query is sent before the process stalls.
   await new Promise((resolve) => setImmediate(resolve))
   const end = performance.now() + 600
   while (performance.now() < end);
@@ -21,12 +21,12 @@ test('an answer that came while this process stood still is taken, however late 
   await t.throwsAsync(session.ask('select pg_sleep(5)'), { code: 'unavailable' })
 })
 
-test('an answer that came while this process stood still is no late one of a pool, either', async (t) => {
+test('a response to a pooled connection that arrives while the process is suspended does not count as late', async (t) => {
   const client = await openDatabase(t, await (await postgres).database()).connect(true)
   t.teardown(() => client.end())
   const ask = askInTime(client, 300)
   const asked = ask<{ text: string }>(`select repeat('x', 100000) as text`)
-  // What was asked has left when the process stands still.
+  // The query is sent before the process stalls.
   await new Promise((resolve) => setImmediate(resolve))
   const end = performance.now() + 600
   while (performance.now() < end);

@@ -11,7 +11,7 @@ test.after.always(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
-/** The store's time goes with that of the clock. */
+/** Moves the store's time along with the clock. */
 function following(kept: ShortLived, clock: ShiftedClock, store: SharedStore): ShortLived {
   let passed = 0
   const follow = async () => {
@@ -55,7 +55,7 @@ test('S05 S08 two servers count together, and a ticket of one is taken once at e
   )
 })
 
-test('what is past its life is removed from the table', async (t) => {
+test('expired entries are removed from the table', async (t) => {
   postgres ??= sharedPostgres()
   const store = await sharedStore(await postgres, (end) => ends.push(end))
   const [a, b] = [

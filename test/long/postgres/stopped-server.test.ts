@@ -13,7 +13,7 @@ import type { TestServer } from '../../helpers/servers/server.ts'
 import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Of each kind one task, all long enough to be in their middle when the server is stopped. */
+/** One task of each kind, long enough to be running when the server is stopped. */
 const asked: readonly { saying: Saying; options: object }[] = [
   { saying: { pieces: 80, exitCode: 0 }, options: { strategy: 'SEQUENTIAL' } },
   { saying: { pieces: 300, exitCode: 0 }, options: {} },
@@ -26,11 +26,11 @@ const asked: readonly { saying: Saying; options: object }[] = [
 
 interface Begun {
   readonly taskIds: string[]
-  /** All that followers have heard, once all have ended. */
+  /** Output of all followers, resolved once all tasks have ended. */
   readonly said: Promise<Said[]>
 }
 
-/** Asks one server for all of these, and follows them at another one. */
+/** Starts the tasks at one server and follows them at another. */
 async function begin(server: TestServer, follower: TestServer, hostIds: number[]): Promise<Begun> {
   const begun = await Promise.all(
     asked.map(async ({ saying, options }) => {
@@ -50,9 +50,9 @@ async function begin(server: TestServer, follower: TestServer, hostIds: number[]
 const startsOf = (agents: readonly JournalAgent[]) =>
   agents.reduce((sum, { frames, dropped }) => sum + frames - dropped, 0)
 
-/** Resolves once another server than `name` carries out each of the tasks, or has ended it. */
+/** Resolves once each task has ended or belongs to a server other than `name`. */
 const takenOver = (at: TestServer, taskIds: readonly string[], name: string) =>
-  until('others have its tasks', async () => {
+  until('other servers have its tasks', async () => {
     const all = await Promise.all(taskIds.map((taskId) => task(at, taskId)))
     return all.every(
       ({ status, server }) => status !== 'RUNNING' || (typeof server === 'string' && server !== name),
@@ -66,13 +66,13 @@ async function owned(t: ExecutionContext, at: TestServer, taskIds: readonly stri
   }
 }
 
-test('F24 a server stands still for longer than its lease: others carry on its tasks, it goes on as one of them, and nothing starts twice', async (t) => {
+test('F24 a server is suspended past its lease: others continue its tasks, it rejoins, and nothing starts twice', async (t) => {
   t.timeout(300_000)
   const { servers, front } = await startCluster(t)
   const [a, b, c] = servers as readonly [ServerProcess, ServerProcess, ServerProcess]
   const agents = await journalAgents(t, front, { count: 8, pace: 40 })
   const toStay = agents.map(({ identity }) => identity.hostId)
-  // It knows no other server: its link stands as long as that one does.
+  // This agent knows no other server: its link lasts as long as the suspended one.
   const loyal = new JournalAgent(a.url, await a.enroll('loyal'), 40)
   t.teardown(() => loyal.stop())
   void loyal.run()
@@ -86,7 +86,7 @@ test('F24 a server stands still for longer than its lease: others carry on its t
   const before = await life()
   t.deepEqual(before.faults, [])
   const { taskIds, said } = await begin(a, b, hostIds)
-  await until('all tasks are in their middle', () => startsOf(agents) >= 1 + hostIds.length + 3 + 2)
+  await until('all tasks are in progress', () => startsOf(agents) >= 1 + hostIds.length + 3 + 2)
   await owned(t, b, taskIds, 'server1')
 
   const { pid } = a
@@ -101,10 +101,10 @@ test('F24 a server stands still for longer than its lease: others carry on its t
     { front: b, follower: c },
     { saying: { pieces: 5, exitCode: 0 }, hostIds: toStay },
   )
-  t.true(startsOf([loyal]) < asked.length, 'something is left for its return')
+  t.true(startsOf([loyal]) < asked.length, 'some executions wait for its return')
 
   a.signal('SIGCONT')
-  await until('it is ready', async () => (await a.api('GET', '/api/ready')).status === 200)
+  await until('the server is ready', async () => (await a.api('GET', '/api/ready')).status === 200)
   const after = await sayAll({ front: a, follower: c }, { saying: { pieces: 5, exitCode: 0 }, hostIds })
   const all = [...(await said), meanwhile, after]
   t.deepEqual(all.flatMap(faultsOf), [])
@@ -114,11 +114,11 @@ test('F24 a server stands still for longer than its lease: others carry on its t
     all.reduce((sum, { hostIds: its }) => sum + its.length, 0),
   )
   t.is(a.pid, pid)
-  t.deepEqual(await life(), before, 'the same life of it, with nothing wrong')
+  t.deepEqual(await life(), before, 'the server has not restarted, and has no faults')
   await soundAudit(t, a)
 })
 
-test('F24 a server whose name another one took while it stood still ends by itself, and nothing starts twice', async (t) => {
+test('F24 a suspended server whose name was taken stops once resumed, and nothing starts twice', async (t) => {
   t.timeout(300_000)
   const postgres = await sharedPostgres()
   const store = await postgres.database()
@@ -130,7 +130,7 @@ test('F24 a server whose name another one took while it stood still ends by itse
   const agents = await journalAgents(t, b, { count: 6, pace: 40 })
   const hostIds = agents.map(({ identity }) => identity.hostId)
   const { taskIds, said } = await begin(a, b, hostIds)
-  await until('all tasks are in their middle', () => startsOf(agents) >= 1 + hostIds.length + 3 + 2)
+  await until('all tasks are in progress', () => startsOf(agents) >= 1 + hostIds.length + 3 + 2)
   await owned(t, b, taskIds, 'a')
 
   a.signal('SIGSTOP')

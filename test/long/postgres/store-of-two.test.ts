@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 
 const postgres = sharedPostgres()
 
-/** Two servers of one store, and what each hears of hosts. */
+/** Two servers of one store, and the host changes that each is notified of. */
 async function pair(t: ExecutionContext) {
   const url = await (await postgres).database()
   const [a, b] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
@@ -29,22 +29,22 @@ test('servers of one database are one store', async (t) => {
   t.regex(a.storeId, /^[\w-]{22}$/)
 })
 
-test('what one server changes the other hears, once, and the writer at once, once', async (t) => {
+test('a change is notified once at the other server, and once and at once at the writer', async (t) => {
   const { a, b, heard } = await pair(t)
   await put(a, 1)
   t.deepEqual(heard, [[1], []])
-  await until('the other has heard', () => heard[1].length > 0)
+  await until('the other server is notified', () => heard[1].length > 0)
   await a.transact((tx) => tx.remove('hosts', 1))
   await Promise.all([a.refresh(), b.refresh()])
   await put(b, 2)
-  await until('what comes later is heard', () => heard[0].includes(2))
+  await until('the later change is notified', () => heard[0].includes(2))
   t.deepEqual(heard, [
     [1, 1, 2],
     [1, 1, 2],
   ])
 })
 
-test('who refreshes has heard of all that other servers had acknowledged', async (t) => {
+test('a server that refreshes has been notified of every change that another server acknowledged', async (t) => {
   const { a, b, heard } = await pair(t)
   for (let id = 1; id <= 50; id++) {
     await put(a, id)
@@ -53,7 +53,7 @@ test('who refreshes has heard of all that other servers had acknowledged', async
   }
 })
 
-test('a change that commits long after later ones is heard, and heard once', async (t) => {
+test('a change that commits long after later ones is notified once', async (t) => {
   const { a, b, database, heard } = await pair(t)
   const slow = await database.connect()
   t.teardown(() => slow.end())
@@ -69,7 +69,7 @@ test('a change that commits long after later ones is heard, and heard once', asy
   t.deepEqual(heard[1], [1, 77])
 })
 
-test('old changes are swept by one server, and one that has missed some hears that anything may have changed', async (t) => {
+test('old changes are swept by one server; a server that missed some treats everything as changed', async (t) => {
   const { a, b, database, heard } = await pair(t)
   await put(a, 1)
   await b.refresh()
@@ -77,18 +77,18 @@ test('old changes are swept by one server, and one that has missed some hears th
   await sweepChanges(database)
   await sweepChanges(database)
   t.is(await left(), 1)
-  // What any transaction of this PostgreSQL may not have seen yet stays.
-  await until('they are swept', async () => {
+  // Changes stay while a transaction of this PostgreSQL may not have seen them.
+  await until('the changes are swept', async () => {
     await sweepChanges(database, 0)
     return (await left()) === 0
   })
-  // Sweeps that follow each other like this leave a server behind.
+  // Consecutive sweeps like these leave a server behind.
   await b.refresh()
   heard[1].length = 0
   await put(a, 2)
   await b.refresh()
   t.deepEqual(heard[1], [2])
-  // As if it had slept while they were swept.
+  // As if the server had been suspended during the sweep.
   await database.ask(
     'api',
     'update rsm.feed set below = (pg_current_xact_id()::text::bigint + 1)::text::xid8',
@@ -97,7 +97,7 @@ test('old changes are swept by one server, and one that has missed some hears th
   t.deepEqual(heard[1], [2, null])
 })
 
-test('of two ADMINs whom two servers demote at the same time one stays', async (t) => {
+test('two servers that demote the last two ADMINs at the same time leave one of them', async (t) => {
   const { a, b } = await pair(t)
   for (let round = 0; round < 10; round++) {
     await a.transact((tx) => {
@@ -107,7 +107,7 @@ test('of two ADMINs whom two servers demote at the same time one stays', async (
       store.transact(async (tx) => {
         await tx.lock('admins')
         const { total } = await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 2 })
-        if (total === 1) throw new Error('the last one')
+        if (total === 1) throw new Error('the last ADMIN')
         tx.put('users', user(id, `admin-${id}`))
       })
     const done = await Promise.allSettled([demote(a, 1), demote(b, 2)])
@@ -116,7 +116,7 @@ test('of two ADMINs whom two servers demote at the same time one stays', async (
   }
 })
 
-test('of two hosts that two servers give one name at the same time one is a conflict', async (t) => {
+test('two servers that give two hosts one name at the same time cause one conflict', async (t) => {
   const { a, b } = await pair(t)
   for (let round = 1; round <= 20; round++) {
     const done = await Promise.allSettled([
@@ -132,7 +132,7 @@ test('of two hosts that two servers give one name at the same time one is a conf
   }
 })
 
-test('who meets a key that another server writes just now decides as if that had come before', async (t) => {
+test('a transaction that meets a key written concurrently decides as if that key had been there first', async (t) => {
   const { a, b } = await pair(t)
   const enter = (store: Store) =>
     store.transact(async (tx) => {
@@ -149,13 +149,13 @@ test('who meets a key that another server writes just now decides as if that had
   }
 })
 
-test('no use of what all servers count is lost, and no id is given out twice', async (t) => {
+test('concurrent updates of a record on two servers are all kept, and ids are unique', async (t) => {
   const { a, b } = await pair(t)
   await a.transact((tx) => tx.put('tokens', token(1, 0)))
   const count = (store: Store) =>
     store.transact(async (tx) => {
       const held = await tx.get('tokens', 1)
-      if (!held) throw new Error('there is one')
+      if (!held) throw new Error('no such token')
       tx.put('tokens', { ...held, userId: held.userId + 1 })
       return tx.nextId('hosts')
     })

@@ -24,13 +24,13 @@ function callerOf(url: string): TestServer {
     dataDir: '',
     token: '',
     ...restCaller(() => server),
-    restart: () => Promise.reject(new Error('the test holds the process')),
-    stop: () => Promise.reject(new Error('the test holds the process')),
+    restart: () => Promise.reject(new Error('the test controls the process')),
+    stop: () => Promise.reject(new Error('the test controls the process')),
   }
   return server
 }
 
-/** A shared store, and a server of it for the user and one for the agent; each goes to the other one when its own is gone. */
+/** A shared store, a server for the user and one for the agent; each moves to the other server if its own is down. */
 async function apart(t: ExecutionContext) {
   const postgres = await sharedPostgres()
   const store = await postgres.database({ migrated: false })
@@ -65,7 +65,7 @@ async function apart(t: ExecutionContext) {
     return content.find(({ links }) => links > 0)?.name
   }
   const [near, far] = servers
-  if (!near || !far) throw new Error('there are two')
+  if (!near || !far) throw new Error('no second server')
   await until('the agent is linked', async () => (await linkedAt(near)) === far.name)
   return { home, near, far, forUser, linkedAt }
 }
@@ -74,7 +74,7 @@ for (const [told, isOfAgent] of [
   ['its agent', true],
   ['its user', false],
 ] as const)
-  test(`vim through one server, on the agent of another, goes on when the server of ${told} is killed, and its recording is whole`, async (t) => {
+  test(`vim across two servers continues when the server of ${told} is killed, and its recording is complete`, async (t) => {
     const { home, near, far, forUser, linkedAt } = await apart(t)
     const [killed, left] = isOfAgent ? [far, near] : [near, far]
     const vim = "vim -u NONE -i NONE -N --cmd 'set ttimeoutlen=50' text.txt"
@@ -91,15 +91,15 @@ for (const [told, isOfAgent] of [
     const killedAt = performance.now()
     await pty.shows(/reattached/)
     t.log(`reattached ${Math.round(performance.now() - killedAt)} ms after the kill`)
-    await until('the agent is linked there', async () => (await linkedAt(left)) === left.name)
+    await until('the agent is linked to the other server', async () => (await linkedAt(left)) === left.name)
     pty.type('oafter\u001b:wq\r')
     t.is(await pty.ended, 0)
     t.is(readFileSync(join(home, 'text.txt'), 'utf8'), 'before\nafter\n')
     const { content } = await left.data('GET', '/api/terminals')
     const { output, events } = await recordingOf(left, content[0].sessionId)
     t.regex(output, /1L, 7B written/)
-    // vim leaves out what it has written where the notice of the new server gives back its line just then.
+    // vim omits its message if the new server's notice restores its line at that moment.
     t.regex(output, /after.*:wq.*\[\?1049l/s)
     const missed = events.filter(([code]) => code === 'm')
-    t.deepEqual(missed, [], 'no output is missing in between')
+    t.deepEqual(missed, [], 'no output is missing')
   })

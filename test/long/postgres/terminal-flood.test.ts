@@ -5,7 +5,7 @@ import { openSharedSites } from '../../helpers/servers/shared-sites.ts'
 import { notedClient } from '../../helpers/terminals/noted-client.ts'
 import { until } from '../../helpers/until.ts'
 
-test('P43 50 MB of output wait for the client, and arrive whole', async (t) => {
+test('P43 50 MB of output wait for the client and arrive complete', async (t) => {
   const { start, link, openSession } = await openSharedSites(t)
   const [a, b] = [await start('a'), await start('b')]
   const agent = await link(b, 1)
@@ -27,7 +27,7 @@ test('P43 50 MB of output wait for the client, and arrive whole', async (t) => {
   const attachment = there.attach('s1', reading, { after: null, watch: false })
   let isHeld = false
   const acknowledged = () => Math.max(-1, ...agent.sent('TERMINAL_ACK').map((ack) => Number(ack['sequence'])))
-  /** As agents do: no more than 256 KiB that were not acknowledged. */
+  /** Keeps at most 256 KiB unacknowledged, as agents do. */
   async function send(from: number): Promise<void> {
     for (let n = from; n < all; n++) {
       for (; n - acknowledged() > ahead; await setImmediate()) isHeld = true
@@ -35,16 +35,16 @@ test('P43 50 MB of output wait for the client, and arrive whole', async (t) => {
     }
   }
   const sent = send(0)
-  await until('it waits', () => isHeld)
-  // What was sent is there before the answer.
+  await until('the agent waits', () => isHeld)
+  // Earlier frames arrive before this response.
   await there.has('s1')
-  t.true(state.shown < ahead + 2, `${state.shown} chunks came that nobody acknowledged`)
+  t.true(state.shown < ahead + 2, `${state.shown} chunks arrived without an acknowledgement`)
   t.is(acknowledged(), -1)
   const before = process.memoryUsage().rss
   state.isWilling = true
   attachment.acknowledge(state.shown)
   await sent
-  await until('all is shown', () => state.shown === all - 1)
+  await until('all output is shown', () => state.shown === all - 1)
   t.true(state.inOrder)
   const grown = (process.memoryUsage().rss - before) / 1024 ** 2
   t.true(grown < 100, `memory grew by ${grown.toFixed(0)} MB`)

@@ -19,7 +19,7 @@ type Three = readonly [ServerProcess, ServerProcess, ServerProcess]
 async function three(t: ExecutionContext): Promise<{ servers: Three } & Cluster> {
   const cluster = await startCluster(t)
   const [a, b, c] = cluster.servers
-  if (!a || !b || !c) throw new Error('there are three')
+  if (!a || !b || !c) throw new Error('no three servers')
   return { ...cluster, servers: [a, b, c] }
 }
 
@@ -27,7 +27,7 @@ const sequential = { strategy: 'SEQUENTIAL' }
 const withToken = ({ token }: ServerProcess) => ({ authorization: `Bearer ${token}` })
 
 test.serial(
-  'a task asked of one server runs on the agent of another; a third shows its log to the byte, and cancels',
+  'a task started at one server runs on the agent of another; a third shows its complete log and cancels',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers
@@ -95,14 +95,14 @@ test.serial('all servers show the same servers, each with its version, lease, li
     t.is(of('rsm_store_fault'), 0)
   }
   await b.kill()
-  await until('the others say what is wrong with it', async () => {
+  await until('the others report its faults', async () => {
     const dead = (await seen(a)).find(({ name }) => name === 'server2')
     return dead === undefined || dead.faults.length > 0
   })
 })
 
 test.serial(
-  'F22 a server is killed in mid-task: another carries on at once, and nothing starts twice',
+  'F22 a server is killed during a task: another continues at once, and nothing starts twice',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers
@@ -120,7 +120,7 @@ test.serial(
       sequential,
     )
     await first.execution(taskId)
-    // Who has only just come does not judge by locks: after a start of PostgreSQL all are missing.
+    // A server that has just started does not judge by locks: after a start of PostgreSQL all are missing.
     await delay(settleTime + 500)
     await a.kill()
     const killedAt = performance.now()
@@ -128,7 +128,7 @@ test.serial(
     await second.execution(taskId)
     const took = performance.now() - killedAt
     t.log(`the next host's turn came ${Math.round(took)} ms after the kill`)
-    // Not the lease of 10 s, but the lock that fell with its process.
+    // The lock is released with its process, before the lease of 10 s ends.
     t.true(took < 5000, `${took} ms`)
     second.complete(taskId)
     const ended = await finished(c, taskId)
@@ -141,7 +141,7 @@ test.serial(
 )
 
 test.serial(
-  'F23 PostgreSQL is away for 5 s in mid-task: nothing is lost, and nothing runs twice',
+  'F23 PostgreSQL is down for 5 s during a task: nothing is lost, and nothing runs twice',
   async (t) => {
     const { servers, postgres, front } = await three(t)
     const agents = [
@@ -154,7 +154,7 @@ test.serial(
       agents.map(({ hostId }) => hostId),
       { script: { content: script } },
     )
-    await until('output comes', async () => {
+    await until('output arrives', async () => {
       const { entries } = await servers[1].data('GET', `/api/tasks/${taskId}/logs`)
       return entries.length > 5
     })
@@ -173,7 +173,7 @@ test.serial(
 )
 
 test.serial(
-  'F23 while PostgreSQL is away writes are 503 with Retry-After; hosts are listed, heartbeats taken, links kept',
+  'F23 while PostgreSQL is down writes fail with 503 and Retry-After; hosts are listed, heartbeats accepted, links kept',
   async (t) => {
     const { servers, postgres } = await three(t)
     const [a] = servers
@@ -186,7 +186,7 @@ test.serial(
     t.is((await beat()).status, 200)
     t.is((await a.data('GET', '/api/hosts')).content[0].hostname, 'web1')
     postgres.stop('immediate')
-    await until('it is told', async () => (await a.api('GET', '/api/ready')).status === 503)
+    await until('the server is not ready', async () => (await a.api('GET', '/api/ready')).status === 503)
     const refused = await a.api('POST', '/api/tasks', {
       script: { content: 'true' },
       target: { hostIds: [identity.hostId] },
@@ -200,7 +200,7 @@ test.serial(
     t.is(of('rsm_store_fault'), 1)
     t.is(of('rsm_agent_links'), 1)
     postgres.start()
-    await until('it is ready again', async () => (await a.api('GET', '/api/ready')).status === 200)
+    await until('the server is ready again', async () => (await a.api('GET', '/api/ready')).status === 200)
     const taskId = await startTask(a, [identity.hostId])
     await agent.execution(taskId)
     agent.complete(taskId)
@@ -208,7 +208,7 @@ test.serial(
   },
 )
 
-test.serial('F27 SIGTERM hands over tasks and links: another server goes on at once', async (t) => {
+test.serial('F27 SIGTERM hands over tasks and links: another server continues at once', async (t) => {
   const { servers } = await three(t)
   const [a, b, c] = servers
   const identities = [await a.enroll('web1'), await a.enroll('web2')] as const
@@ -234,7 +234,7 @@ test.serial('F27 SIGTERM hands over tasks and links: another server goes on at o
   t.true(took < 10_000, `${took}`)
 })
 
-test.serial('an event stream that changes servers begins with reset', async (t) => {
+test.serial('an event stream that moves to another server begins with reset', async (t) => {
   const { servers } = await three(t)
   const [a, b] = servers
   const seen = followEvents(`${a.url}/api/events`, withToken(a), ({ event }) => event === 'host')
@@ -251,7 +251,7 @@ test.serial('an event stream that changes servers begins with reset', async (t) 
 })
 
 test.serial(
-  'F22 a terminal asked of one server, on the agent of another, is typed into at a third, and moves with its agent',
+  'F22 a terminal opened at one server, with an agent of another and a client of a third, moves with its agent',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers
@@ -290,7 +290,7 @@ test.serial(
 )
 
 test.serial(
-  'what ends at one server ends at the others: tokens within 1 s, links and streams within 2 s',
+  'tokens, links and streams that end at one server end at the others: tokens within 1 s, the rest within 2 s',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers
@@ -309,7 +309,7 @@ test.serial(
     const { id } = content.find(({ username }: { username: string }) => username === 'ann')
     await a.data('PATCH', `/api/users/${id}`, { enabled: false })
     const disabledAt = performance.now()
-    await until('it is no token any more', async () => (await asAnn(c)).status === 401)
+    await until('the token is refused', async () => (await asAnn(c)).status === 401)
     const refused = performance.now() - disabledAt
     await following
     const ended = performance.now() - disabledAt

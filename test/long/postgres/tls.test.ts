@@ -5,7 +5,7 @@ import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/r
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
-test('a PostgreSQL that is not on this machine is reached by TLS alone, and its certificate is checked', async (t) => {
+test('a server connects to a remote PostgreSQL over TLS only, and checks its certificate', async (t) => {
   const directory = temporaryDirectory(t)
   chmodSync(directory, 0o755)
   const at = (name: string) => join(directory, name)
@@ -48,7 +48,7 @@ test('a PostgreSQL that is not on this machine is reached by TLS alone, and its 
     const words = ['server', 'start', '--port', '0', '--server-name', 'a', '--store', store]
     return [...words, ...where, ...more]
   }
-  // Leads to this machine, and is not one of its loopback addresses.
+  // An address of this machine that is not a loopback address.
   const remote = url.replace('rsm@127.0.0.1', 'remote@0.0.0.0')
   const ca = `sslrootcert=${at('ca.crt')}`
   for (const [store, said, exit] of [

@@ -8,10 +8,10 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Milliseconds: longer than an answer of PostgreSQL is waited for. */
+/** Milliseconds: longer than the timeout for a response of PostgreSQL. */
 const away = 16_000
 
-test('F23 the log says once that PostgreSQL does not answer, and once that it does again', async (t) => {
+test('F23 the log reports once that PostgreSQL does not respond, and once that it does again', async (t) => {
   const postgres = await sharedPostgres()
   const store = await postgres.database()
   const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)
@@ -41,9 +41,11 @@ test('F23 the log says once that PostgreSQL does not answer, and once that it do
     await delay(500)
   }
   way.thaw()
-  await until('it is back', async () => (await server.api('GET', '/api/ready')).status === 200)
-  await until('the end is told', () => said().some(({ msg }) => msg === 'the store is reachable again'))
-  // What was asked before ends later than that.
+  await until('the server is ready again', async () => (await server.api('GET', '/api/ready')).status === 200)
+  await until('the end of the outage is logged', () =>
+    said().some(({ msg }) => msg === 'the store is reachable again'),
+  )
+  // Earlier requests end after that.
   await delay(3000)
   const counts = new Map<string, number>()
   for (const { msg } of said()) counts.set(msg, (counts.get(msg) ?? 0) + 1)

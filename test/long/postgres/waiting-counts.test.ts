@@ -11,7 +11,7 @@ import { execution, task } from '../../helpers/servers/store-records.ts'
 const postgres = sharedPostgres()
 const dueAt = '2026-01-01T00:00:00.000Z'
 
-/** A server whose time passes only where a test or `slow`, milliseconds of each statement, lets it. */
+/** A server with a clock that only `pass` and `slow` (milliseconds per statement) advance. */
 async function site(t: ExecutionContext) {
   const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
   const server = await executingServer(shared, 'server', createLocalHints())
@@ -22,7 +22,7 @@ async function site(t: ExecutionContext) {
     ...server.database,
     async ask(pool, statement, values) {
       seen.statements++
-      if (seen.isAway) throw new RsmError('unavailable', 'it is away')
+      if (seen.isAway) throw new RsmError('unavailable', 'the store is unavailable')
       const rows = await server.database.ask<never>(pool, statement, values)
       now += seen.slow
       return rows
@@ -33,7 +33,7 @@ async function site(t: ExecutionContext) {
     now += milliseconds
   }
   let tasks = 0
-  /** One more task that waits for these hosts. */
+  /** Creates a task that is pending for these hosts. */
   const wait = async (...hostIds: number[]) => {
     const id = `t${tasks++}`
     const all = hostIds.map((hostId, position) => ({ ...execution(id, hostId), position, dueAt }))
@@ -43,7 +43,7 @@ async function site(t: ExecutionContext) {
   return { seen, pass, wait, waiting }
 }
 
-test('all who ask share one statement, and what it told for a second; later it is read anew', async (t) => {
+test('concurrent calls share one statement, whose result is cached for a second and then read again', async (t) => {
   const { seen, pass, wait, waiting } = await site(t)
   await wait(1, 2)
   await wait(2)
@@ -58,7 +58,7 @@ test('all who ask share one statement, and what it told for a second; later it i
   t.is(seen.statements, 2)
 })
 
-test('what takes long to read is read more rarely, but every 10 s', async (t) => {
+test('counts that take long to read are cached longer, up to 10 s', async (t) => {
   const { seen, pass, wait, waiting } = await site(t)
   const tried = [
     { slow: 300, kept: 6000 },
@@ -76,7 +76,7 @@ test('what takes long to read is read more rarely, but every 10 s', async (t) =>
   t.deepEqual(await waiting(1), [tried.length])
 })
 
-test('where PostgreSQL is away everyone who asks hears so, and the next who asks has it read again', async (t) => {
+test('while PostgreSQL is down every caller gets the error, and the next call reads again', async (t) => {
   const { seen, pass, wait, waiting } = await site(t)
   await wait(1)
   t.deepEqual(await waiting(1), [1])

@@ -10,10 +10,10 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 import { idsOf, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 import { until } from '../../helpers/until.ts'
 
-/** All tests of the file have their servers at once. */
+/** The tests of this file run their servers at the same time. */
 const postgres = startPostgres(atExit, { max_connections: '400' })
 
-/** What the servers of one new store have in common. */
+/** Options that all servers of a new store share. */
 async function sharedBy(t: ExecutionContext): Promise<Partial<ServerOptions>> {
   const keysDir = await mkdtemp(join(tmpdir(), 'rsm-keys-'))
   t.teardown(() => rm(keysDir, { recursive: true, force: true }))
@@ -25,7 +25,7 @@ const start: typeof startTestServer = async (t, options) =>
 webhooksOfTasksContract(test, 'on PostgreSQL,', start)
 webhooksSentContract(test, 'on PostgreSQL,', start)
 
-test('of two servers one sends for a webhook; when it stops the other goes on, with the same id', async (t) => {
+test('one of two servers sends for a webhook; when it stops the other continues with the same id', async (t) => {
   t.timeout(110_000)
   const shared = { ...(await sharedBy(t)), webhooks: { insecure: true, allow: ['127.0.0.1'] } }
   const a = await startTestServer(t, { ...shared, serverName: 'a' })
@@ -38,20 +38,20 @@ test('of two servers one sends for a webhook; when it stops the other goes on, w
   const counted = async (server: typeof a, outcome: string) =>
     (await scrape(server)).of(`rsm_webhook_deliveries_total{outcome="${outcome}"}`)
   await until(
-    'it was tried twice',
+    'two attempts were made',
     async () => (await counted(a, 'failed')) + (await counted(b, 'failed')) >= 2,
   )
   const ofA = await counted(a, 'failed')
-  t.true(ofA === 0 || (await counted(b, 'failed')) === 0, 'one of them owns the webhook')
+  t.true(ofA === 0 || (await counted(b, 'failed')) === 0, 'one server owns the webhook')
   const [owner, other] = ofA > 0 ? [a, b] : [b, a]
   const servers = (await other.data('GET', '/api/servers')).content as { tasks: number }[]
   t.deepEqual(
     servers.map(({ tasks }) => tasks),
     [0, 0],
-    'a webhook is no task',
+    'a webhook does not count as a task',
   )
   await owner.stop()
   receiver.answers(204)
-  await until('the other one has delivered it', async () => (await counted(other, 'delivered')) === 1)
+  await until('the other server has delivered it', async () => (await counted(other, 'delivered')) === 1)
   t.is(new Set(idsOf(receiver.got)).size, 1)
 })

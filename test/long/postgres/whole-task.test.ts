@@ -13,20 +13,22 @@ const postgres = sharedPostgres()
 const dueAt = '2026-01-01T00:00:00.000Z'
 const hostCount = 10_000
 const hostIds = Array.from({ length: hostCount }, (_, n) => n + 1)
-/** The place of a host in the plan: the other way round than the hosts are numbered. */
+/** The position of a host in the plan: the reverse of the hosts' order. */
 const placeOf = (hostId: number) => hostCount - hostId
 
-/** A server that notes how many rows each statement answers or takes of a task on many hosts, which it owns and which has begun. */
+/**
+ * A server with a started task on many hosts, which it owns. It counts the rows that each statement returns or moves.
+ */
 async function site(t: ExecutionContext) {
   const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
   const seen = { statements: 0, mostRows: 0 }
-  /** Done once, right after the first statement of a name. */
+  /** Runs once, right after the first statement with this name. */
   const afterFirst: { name: string; run: (() => Promise<unknown>) | null } = { name: '', run: null }
   const counting =
     (ask: Ask): Ask =>
     async <R extends object>(...[statement, values]: Parameters<Ask>) => {
       const rows = await ask<R>(statement, values)
-      // A count answers how many rows were moved.
+      // A statement that returns `count` moved that number of rows.
       const moved = rows.reduce(
         (sum, row) => sum + ('last' in row && 'count' in row ? Number(row.count) : 0),
         0,
@@ -54,7 +56,7 @@ async function site(t: ExecutionContext) {
   await ownership.claim(member, ['t1'])
   const all = hostIds.map((hostId) => ({ ...execution('t1', hostId), position: placeOf(hostId), dueAt }))
   await executions.create(task('t1', { hostCount }), all.toReversed(), async () => null)
-  /** What `work` answers, where each of its statements had a page at most, and the pages were so many at least. */
+  /** Runs `work` and checks that its statements had a page each at most, and that there was at least one per page. */
   async function paged<T>(work: () => Promise<T>): Promise<T> {
     Object.assign(seen, { statements: 0, mostRows: 0 })
     const answer = await work()
@@ -80,9 +82,9 @@ test('a task of many hosts is read, changed, followed and ended in pages, in the
   const news = await paged(() => executions.changes('t1', cursor))
   t.is(news.executions.length, hostCount)
   t.true(news.executions.every(({ status }) => status === 'CANCELLED'))
-  // What has changed is told again while any transaction of the database server, of other tests too, is older than it.
+  // Changes are repeated while the database server has an older transaction, including those of other tests.
   let { cursor: last } = news
-  await until('nothing is told twice', async () => {
+  await until('no change is repeated', async () => {
     const more = await executions.changes('t1', last)
     last = more.cursor
     return more.executions.length === 0
@@ -96,7 +98,7 @@ test('a task of many hosts is read, changed, followed and ended in pages, in the
   )
 })
 
-test('of a task that ends while its pages are read nothing is answered, not a part', async (t) => {
+test('reading a task that ends between two pages returns nothing rather than a part', async (t) => {
   const { executions, results, member, afterFirst } = await site(t)
   await executions.cancel('t1')
   Object.assign(afterFirst, { name: 'executions of task', run: () => executions.finish(member, 't1') })
@@ -104,7 +106,7 @@ test('of a task that ends while its pages are read nothing is answered, not a pa
   t.is((await results.read('t1'))?.results.length, hostCount)
 })
 
-test('what changes while changes are read is among them, or among the next', async (t) => {
+test('a change made while changes are read is among them or among the next ones', async (t) => {
   const { executions, afterFirst, ask } = await site(t)
   await executions.cancel('t1')
   const change = (hostId: number) =>
