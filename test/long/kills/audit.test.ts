@@ -10,7 +10,7 @@ import { auditDirectory, event, openLog } from '../../helpers/audit/audit-log.ts
 const writerProgram = fileURLToPath(new URL('../../fixtures/audit-writer.js', import.meta.url))
 const rounds = 8
 
-/** Runs the writer and kills it after so many acknowledged entries; answers the last one, as `ID HASH`. */
+/** Runs the writer and kills it after this number of acknowledged entries; returns the last one, as `ID HASH`. */
 async function writeAndKill(directory: string, entries: number): Promise<string> {
   const child = spawn(process.execPath, [writerProgram, directory, '8'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -26,7 +26,7 @@ async function writeAndKill(directory: string, entries: number): Promise<string>
   return last
 }
 
-test('F01 kill -9 while entries are appended: every acknowledged one is there, and the chain is sound', async (t) => {
+test('F01 every acknowledged audit entry survives kill -9 during appends, and the hash chain is valid', async (t) => {
   const directory = await auditDirectory(t)
   const noted: string[] = []
   for (let round = 0; round < rounds; round++) noted.push(await writeAndKill(directory, 40 + round * 17))

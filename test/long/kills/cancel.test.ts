@@ -9,14 +9,14 @@ import { startCutLink } from '../../helpers/faults/cut-link.ts'
 import { countStart, startPair, startsIn } from '../../helpers/servers/linked-pair.ts'
 import { until } from '../../helpers/until.ts'
 
-test('F14 a cancel while the agent is down and the server restarts is delivered when the agent is back', async (t) => {
+test('F14 a cancel made while the agent is down and the server restarts is delivered when the agent is back', async (t) => {
   const pair = await startPair(t)
   const { server, hostId, traces, agent } = pair
   const gate = join(traces, 'up')
   const content = `${countStart(traces)}; touch ${gate}; sleep 600`
   const taskId = await startTask(server, [hostId], { script: { content } })
   await running(server, taskId)
-  await until('it runs', () => existsSync(gate))
+  await until('the script runs', () => existsSync(gate))
   await kill(agent, 'SIGKILL')
   await server.data('POST', `/api/tasks/${taskId}/cancel`)
   await server.restart()
@@ -34,7 +34,7 @@ test('F14 a cancel while the agent is down and the server restarts is delivered 
   t.is(await startsIn(traces), 1)
 })
 
-test('F14 a script that ended by itself before the cancel reached its agent keeps its true result', async (t) => {
+test('F14 a script that ends before a cancel reaches its agent keeps its real result', async (t) => {
   const pair = await startPair(t)
   const { server, hostId, traces, agent } = pair
   const gate = join(traces, 'go')
@@ -42,20 +42,20 @@ test('F14 a script that ended by itself before the cancel reached its agent keep
   const content = `echo $PPID > ${wrapperFile}; ${countStart(traces)}; while ! [ -e ${gate} ]; do sleep 0.05; done; exit 7`
   const taskId = await startTask(server, [hostId], { script: { content } })
   await running(server, taskId)
-  await until('it runs', async () => (await startsIn(traces)) > 0)
+  await until('the script runs', async () => (await startsIn(traces)) > 0)
   const pid = Number(await readFile(wrapperFile, 'utf8'))
   const wrapper = { pid, startTime: startTimeOf(pid) ?? 0 }
   await kill(agent, 'SIGKILL')
   await server.data('POST', `/api/tasks/${taskId}/cancel`)
   await writeFile(gate, '')
-  await until('its end is written', () => !isAlive(wrapper))
+  await until('its exit code is written', () => !isAlive(wrapper))
   await pair.startAgent()
   const ended = await finished(server, taskId)
   t.is(ended.status, 'CANCELLED')
   t.like(ended.results[0], { status: 'FAILED', exitCode: 7 })
 })
 
-test('F14 a cancel while the link is down ends the script when it is back', async (t) => {
+test('F14 a cancel made while the link is down ends the script once the link is back', async (t) => {
   let cut: Awaited<ReturnType<typeof startCutLink>> | undefined
   const { server, hostId, traces } = await startPair(t, async (url) => {
     cut = await startCutLink(t, url)
@@ -65,7 +65,7 @@ test('F14 a cancel while the link is down ends the script when it is back', asyn
     script: { content: `${countStart(traces)}; sleep 600` },
   })
   await running(server, taskId)
-  await until('it runs', async () => (await startsIn(traces)) > 0)
+  await until('the script runs', async () => (await startsIn(traces)) > 0)
   cut?.freeze()
   await server.data('POST', `/api/tasks/${taskId}/cancel`)
   cut?.thaw()

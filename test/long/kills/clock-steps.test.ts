@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 
 const day = 86_400_000
 
-/** A machine's clock that someone sets; time itself goes on. */
+/** A clock whose time of day can be stepped; monotonic time keeps running. */
 function steppingClock(): AgentClock & { step: number } {
   return { ...systemClock, step: 0, now: () => 0 }
 }
@@ -19,7 +19,7 @@ function stepping() {
   return clock
 }
 
-/** A server and an agent in this process, each with a clock that can be set. */
+/** A server and an agent in this process, each with a clock that can be stepped. */
 async function pair(t: ExecutionContext) {
   const serverClock = stepping()
   const agentClock = stepping()
@@ -29,11 +29,11 @@ async function pair(t: ExecutionContext) {
   const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken, clock: agentClock })
   t.teardown(() => agent.stop())
   const hostId = agent.hostId ?? 0
-  await until('it is linked', () => agent.linked())
+  await until('the agent is linked', () => agent.linked())
   return { server, agent, hostId, serverClock, agentClock }
 }
 
-/** Sessions end by the time of day, as they should: after a step forward the user logs in again. */
+/** Sessions end by the time of day, so after a step forward the user logs in again. */
 async function logIn(server: TestServer): Promise<void> {
   server.token = ''
   server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
@@ -45,7 +45,7 @@ for (const [whose, step] of [
   ['agent', day],
   ['agent', -day],
 ] as const)
-  test(`F13 the ${whose}'s clock steps by ${step / day} day in mid-script: true result, no wrong time, no wrong OFFLINE`, async (t) => {
+  test(`F13 a step of the ${whose}'s clock by ${step / day} day during a script causes no wrong result, time or OFFLINE`, async (t) => {
     const { server, hostId, serverClock, agentClock } = await pair(t)
     const script = 'echo up; sleep 2; echo end; exit 3'
     const taskId = await startTask(server, [hostId], { script: { content: script }, timeout: 120 })
@@ -59,7 +59,7 @@ for (const [whose, step] of [
     t.true(duration >= 1_900 && duration < 100_000, `${duration} ms`)
     t.true((result?.completedAt ?? '') >= (result?.startedAt ?? '~'))
     const again = await startTask(server, [hostId], { script: { content: 'echo after' } })
-    t.is((await finished(server, again)).status, 'SUCCESS', 'what is signed after the step is believed')
+    t.is((await finished(server, again)).status, 'SUCCESS', 'signatures made after the step are valid')
     const cancelled = await startTask(server, [hostId], { script: { content: 'sleep 600' } })
     await running(server, cancelled)
     ;(whose === 'server' ? serverClock : agentClock).step = 0
@@ -75,21 +75,21 @@ for (const [whose, step] of [
   })
 
 for (const whose of ['server', 'agent'] as const)
-  test(`F13 metrics go on being shown after the ${whose}'s clock was set back by a day`, async (t) => {
+  test(`F13 metrics are still updated after the ${whose}'s clock was set back by a day`, async (t) => {
     const { server, hostId, serverClock, agentClock } = await pair(t)
     const shown = async () => (await server.data('GET', `/api/hosts/${hostId}`)).metrics?.timestamp as string
     await until('the first report', async () => (await shown()) !== undefined)
     ;(whose === 'server' ? serverClock : agentClock).step = -day
     const before = await shown()
-    // One may have been on its way: two changes show that reports of after the step count.
-    await until('a report after it', async () => (await shown()) !== before)
+    // One report may have been in transit: two changes show that later reports count.
+    await until('a report after the step', async () => (await shown()) !== before)
     const next = await shown()
-    await until('and the next', async () => (await shown()) !== next)
+    await until('the next report', async () => (await shown()) !== next)
     t.pass()
   })
 
 for (const step of [day, -day])
-  test(`F13 a pause between batches lasts as long as it should when the server's clock steps by ${step / day} day`, async (t) => {
+  test(`F13 a pause between batches keeps its length when the server's clock steps by ${step / day} day`, async (t) => {
     const { server, hostId, serverClock } = await pair(t)
     const other = await server.enroll('never-there')
     const taskId = await startTask(server, [hostId, other.hostId], {

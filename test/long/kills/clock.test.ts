@@ -11,7 +11,7 @@ import { type ServerProcess, startServerProcess } from '../../helpers/servers/se
 import { recordingOf } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Skipped (2026-11-22) where a process can not be shown another time. */
+/** Skipped (2026-11-22) where the clock of a process cannot be faked. */
 const withFaketime = noFaketime === null ? test : test.skip
 
 const keyed = { 'idempotency-key': 'once' }
@@ -51,7 +51,7 @@ async function filled(t: ExecutionContext, firstSweepAfter: number) {
     server,
     taskId,
     hostId,
-    /** Starts it with the clock off by so much. */
+    /** Starts the server with this offset of its clock. */
     async start(offset: string): Promise<void> {
       await setFaked(clock, offset)
       await server.start(fakedBy(clock))
@@ -61,7 +61,7 @@ async function filled(t: ExecutionContext, firstSweepAfter: number) {
       server.token = ''
       server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
     },
-    /** Before a start: what the first sweep will have moved aside. */
+    /** Call before a start: the returned function waits for the first sweep, by an orphan that the sweep moves aside. */
     async mark(): Promise<() => Promise<void>> {
       const orphan = opaqueId(Date.now() + ++marks)
       await mkdir(join(server.dataDir, 'tasks', orphan))
@@ -71,7 +71,7 @@ async function filled(t: ExecutionContext, firstSweepAfter: number) {
           'the first sweep',
           async () => !(await readdir(join(server.dataDir, 'tasks'))).includes(orphan),
         )
-        // What is swept beside it takes no longer.
+        // The other sweeps take no longer.
         await new Promise((resolve) => setTimeout(resolve, 500))
       }
     },
@@ -110,7 +110,7 @@ const audited = async (server: ServerProcess, action: string) =>
 
 for (const offset of ['+40d', '-40d'])
   withFaketime(
-    `A03 F13 a start with a clock that is off by ${offset} removes nothing, and all is served when it is right again`,
+    `A03 F13 a start with a clock that is off by ${offset} removes nothing; all data is served once the clock is right`,
     async (t) => {
       const data = await filled(t, 200)
       const { server, taskId, hostId } = data
@@ -131,11 +131,7 @@ for (const offset of ['+40d', '-40d'])
       await sweptAgain()
       await data.logIn()
       await data.isAllServed()
-      t.is(
-        (await server.data('GET', `/api/tasks/${made}`)).taskId,
-        made,
-        'what was made meanwhile is kept, too',
-      )
+      t.is((await server.data('GET', `/api/tasks/${made}`)).taskId, made, 'data made meanwhile is kept, too')
       t.is((await audited(server, 'clock.agree')).length, 1)
       const newest = await startTask(server, [hostId], { queueSeconds: 0 })
       const { content } = await server.data('GET', '/api/tasks')
@@ -148,7 +144,7 @@ for (const offset of ['+40d', '-40d'])
 
 for (const offset of ['+40d', '-40d'])
   withFaketime(
-    `A03 F13 a clock that is set by ${offset} under a running server removes nothing`,
+    `A03 F13 a step of the clock by ${offset} under a running server removes nothing`,
     async (t) => {
       const data = await filled(t, 3000)
       const { server } = data

@@ -9,10 +9,10 @@ import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** By so much the agents' pauses are shorter. */
+/** Factor by which the agents' pauses are shorter. */
 const haste = 6
 
-test('A01 an agent whose directory was copied while it verified starts each phase once, whichever has the link', async (t) => {
+test('A01 agents on copies of a directory made during verification start each phase once, whichever one has the link', async (t) => {
   const server = await startTestServer(t)
   const root = await temporaryDirectory(t)
   const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', {})
@@ -39,7 +39,7 @@ test('A01 an agent whose directory was copied while it verified starts each phas
     verify: { script: writes('v', 'exit 3'), retries: 7, intervalSeconds: 12 },
     rollback: { script: writes('r', 'exit 0') },
   })
-  await until('it is verified again', () => starts() === 'svv')
+  await until('the second attempt runs', () => starts() === 'svv')
   for (const [name, bootId] of [
     ['copied', undefined],
     ['cloned', 'another'],
@@ -50,8 +50,8 @@ test('A01 an agent whose directory was copied while it verified starts each phas
   }
   const [result] = (await finished(server, taskId)).results
   t.log(result?.status, result?.error)
-  await until('the original has come to its end', () => starts().endsWith('r'))
-  // By then a copy would have begun its own, had it been let.
+  await until('the original agent has finished', () => starts().endsWith('r'))
+  // A copy would have started its own phases by now.
   await new Promise((resolve) => setTimeout(resolve, 15_000))
   t.is(starts(), 'svvvvvvvvr')
 })

@@ -4,13 +4,13 @@ import { startCutLink } from '../../helpers/faults/cut-link.ts'
 import { countStart, startPair, startsIn } from '../../helpers/servers/linked-pair.ts'
 
 const cases: [what: string, text: string, deliver: boolean][] = [
-  ['before EXECUTE_SCRIPT has come through', '"EXECUTE_SCRIPT"', false],
-  ['right after EXECUTE_SCRIPT has come through', '"EXECUTE_SCRIPT"', true],
-  ['before the first acknowledgement of output has come through', '"SCRIPT_ACK"', false],
-  ['before the acknowledgement of SCRIPT_COMPLETE has come through', '"complete":true', false],
+  ['before it delivers EXECUTE_SCRIPT', '"EXECUTE_SCRIPT"', false],
+  ['right after it delivered EXECUTE_SCRIPT', '"EXECUTE_SCRIPT"', true],
+  ['before it delivers the first acknowledgement of output', '"SCRIPT_ACK"', false],
+  ['before it delivers the acknowledgement of SCRIPT_COMPLETE', '"complete":true', false],
 ]
 for (const [what, text, deliver] of cases)
-  test(`F10 a link that is cut ${what}: one start, one result, whole output`, async (t) => {
+  test(`F10 a link that is cut ${what}: one start, one result, complete output`, async (t) => {
     let link: Awaited<ReturnType<typeof startCutLink>> | undefined
     const { server, hostId, traces } = await startPair(t, async (url) => {
       link = await startCutLink(t, url)

@@ -17,7 +17,7 @@ interface Examined {
   well: string[]
 }
 
-/** A real agent in a process of its own, linked. */
+/** A real, linked agent in its own process. */
 async function agentOf(t: ExecutionContext, server: TestServer, hostname: string) {
   const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', {})
   const dataDir = await temporaryDirectory(t)
@@ -26,7 +26,7 @@ async function agentOf(t: ExecutionContext, server: TestServer, hostname: string
   return { child, dataDir }
 }
 
-/** An agent that heartbeats and nothing else, and says this of itself. */
+/** An agent that only sends heartbeats, with these fields. */
 async function heartbeats(t: ExecutionContext, server: TestServer, hostname: string, says: () => object) {
   const { agentId, token } = await server.enroll(hostname)
   const authorization = `Bearer ${token}`
@@ -50,17 +50,17 @@ async function hostWhen(server: TestServer, hostname: string, holds: (host: Host
     if (host && holds(host)) return host
     await delay(100)
   }
-  throw new Error(`waited in vain for ${hostname}`)
+  throw new Error(`gave up waiting for ${hostname}`)
 }
 
-/** On a loaded machine a heartbeat may come late, and be told of: what holds has to hold once. */
+/** Repeats a command up to 30 times: on a loaded machine a late heartbeat may add a finding. */
 async function ranUntil(run: () => Promise<Ran>, holds: (ran: Ran) => boolean): Promise<Ran> {
   let ran = await run()
   for (let look = 0; look < 30 && !holds(ran); look++) ran = await run()
   return ran
 }
 
-test('what befell a host is told by exec, hosts doctor and agent status, each with what to do next', async (t) => {
+test('exec, hosts doctor and agent status report what happened to a host, each with advice', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval })
   const rsm = commandLine(t, server)
   await server.data('POST', '/api/hosts', { hostname: 'never1', ip: '192.0.2.1' })

@@ -54,7 +54,7 @@ const cases = (marker: string): Case[] => [
   },
 ]
 
-test('F14 scripts that daemonise, ignore TERM, hold or close stdout, read stdin: the result is what happened', async (t) => {
+test('F14 results are true for scripts that daemonise, ignore TERM, hold or close stdout, or read stdin', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const marker = `rsm-ending-${process.pid}-${Date.now()}`
   const level = server.hellos[0]?.capabilities.containment

@@ -5,7 +5,7 @@ import { commandLine } from '../../helpers/clients/command-line.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startPair } from '../../helpers/servers/linked-pair.ts'
 
-/** Python 3: `width` processes that ignore TERM, each replaced by a child of its own session for ever. */
+/** Python 3: `width` processes that ignore TERM and keep replacing themselves with children in their own sessions. */
 const storm = (width: number, marker: string) => `import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -20,7 +20,7 @@ for chain in range(${width}):
     os._exit(0)
 time.sleep(120)`
 
-test('F14 rsm exec of a script that forks and daemonises: with --timeout 2 nothing of it lives 10 s later', async (t) => {
+test('F14 no process of a script that forks and daemonises is alive 10 s after `rsm exec --timeout 2`', async (t) => {
   const { server } = await startPair(t)
   const rsm = commandLine(t, server)
   const marker = `rsm-daemon-${process.pid}-${Date.now()}`
@@ -32,7 +32,7 @@ test('F14 rsm exec of a script that forks and daemonises: with --timeout 2 nothi
   t.is(spawnSync('pgrep', ['-f', `^${marker}`]).status, 1)
 })
 
-test('F14 1,000 processes that fork without end are ended by the timeout, and others run meanwhile', async (t) => {
+test('F14 the timeout ends 1,000 processes that fork endlessly, and other executions run meanwhile', async (t) => {
   const { server, hostId } = await startPair(t)
   const content = storm(1000, 'storm')
   const stormId = await startTask(server, [hostId], { script: { type: 'PYTHON', content }, timeout: 5 })

@@ -16,7 +16,7 @@ async function start(t: ExecutionContext) {
   t.teardown(() => server.close())
   const agent = (fault?: Fault, options = {}) =>
     agentProcess(t, server, dataDir, { agentId, ...options }, fault)
-  /** One letter a start, in order: a script, two attempts that fail, a rollback. */
+  /** One letter per start, in order: a script, two attempts that fail, a rollback. */
   const starts = () => (existsSync(`${dataDir}/starts`) ? readFileSync(`${dataDir}/starts`, 'utf8') : '')
   const text = (letter: string, rest: string) =>
     `printf ${letter} >> ${dataDir}/starts; echo ${letter}; ${rest}`
@@ -47,7 +47,7 @@ const faults = [
 ] as const
 
 for (const fault of faults)
-  test(`F08 an agent that is killed at ${fault} starts no phase twice, and leaves none out`, (t) =>
+  test(`F08 an agent that is killed at ${fault} starts no phase twice and skips none`, (t) =>
     turn(async () => {
       const { server, agent, starts, execute } = await start(t)
       const first = await agent(fault)
@@ -73,7 +73,7 @@ for (const [phase, expected] of [
   ['verify', { status: 'SUCCESS', exitCode: 0 }],
   ['rollback', { status: 'FAILED', exitCode: 3 }],
 ] as const)
-  test(`F08 an agent that is killed while ${phase} runs finds its true end`, (t) =>
+  test(`F08 an agent that is killed while ${phase} runs finds its real result`, (t) =>
     turn(async () => {
       const { dataDir, server, agent, starts, execute } = await start(t)
       const first = await agent()
@@ -92,7 +92,7 @@ for (const [phase, expected] of [
       t.is(starts(), phase === 'rollback' ? 'svvr' : 'sv')
     }))
 
-test('F08 an attempt whose end nobody knows has failed, and the next one goes on', (t) =>
+test('F08 a verification attempt whose result is unknown counts as failed, and the next one starts', (t) =>
   turn(async () => {
     const { dataDir, server, agent, starts, execute } = await start(t)
     const first = await agent()
@@ -100,7 +100,7 @@ test('F08 an attempt whose end nobody knows has failed, and the next one goes on
     execute({ verify: `echo $PPID > ${dataDir}/wrapper; [ "$(cat ${dataDir}/starts)" = svv ] || sleep 600` })
     await until('the first attempt runs', () => existsSync(`${dataDir}/wrapper`))
     await kill(first, 'SIGKILL')
-    // The subshell of the wrapper and the wrapper itself, which would tell.
+    // The wrapper and its subshell, which would write the result.
     const parent = Number(readFileSync(`${dataDir}/wrapper`, 'utf8'))
     process.kill(
       -Number(/\) \w \d+ (\d+)/.exec(readFileSync(`/proc/${parent}/stat`, 'utf8'))?.[1]),
@@ -113,13 +113,13 @@ test('F08 an attempt whose end nobody knows has failed, and the next one goes on
     t.is(starts(), 'svv')
   }))
 
-test('a host that was restarted while it was verified goes on, and never verifies that attempt again', (t) =>
+test('a host restarted during verification continues, and does not repeat that attempt', (t) =>
   turn(async () => {
     const { dataDir, server, agent, starts, execute } = await start(t)
     const first = await agent(undefined, { bootId: 'before' })
     await server.linked()
     execute({ verify: `touch ${dataDir}/there; sleep 600` })
-    await until('it is verified', () => existsSync(`${dataDir}/there`))
+    await until('the verification runs', () => existsSync(`${dataDir}/there`))
     await kill(first, 'SIGKILL')
     const second = await agent(undefined, { bootId: 'after', haste: 100 })
     await until('the second attempt', () => starts() === 'svv')
@@ -133,7 +133,7 @@ test('a host that was restarted while it was verified goes on, and never verifie
     t.deepEqual(complete.rollback, { status: 'SUCCESS', exitCode: 0 })
   }))
 
-test('P55 phases go on without a link, and all of them is told over the next one', (t) =>
+test('P55 phases run without a link, and their results are reported over the next one', (t) =>
   turn(async () => {
     const { server, agent, starts, execute } = await start(t)
     await agent()
@@ -142,7 +142,7 @@ test('P55 phases go on without a link, and all of them is told over the next one
     await until('the script has begun', () => starts() !== '')
     server.refusesLinks = 503
     server.socket?.terminate()
-    await until('all of it has run', () => starts() === 'svvr')
+    await until('all phases have run', () => starts() === 'svvr')
     server.refusesLinks = null
     const complete = await server.completed('gated')
     t.like(complete, { status: 'FAILED', exitCode: 3 })

@@ -9,10 +9,10 @@ import { startCutLink } from '../../helpers/faults/cut-link.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** What F11 allows, and a little for a machine that is busy with other tests. */
+/** Milliseconds: the limit of F11, and some more for a busy machine. */
 const noticed = 45_000 + 5_000
 
-/** A real agent whose only way to a real server can be frozen, with a script that writes until it is told to stop. */
+/** A real agent over a network path that can be frozen, with a script that writes until it is stopped. */
 async function writing(t: ExecutionContext) {
   const server = await startTestServer(t)
   const link = await startCutLink(t, server.url)
@@ -22,7 +22,7 @@ async function writing(t: ExecutionContext) {
   t.teardown(() => agent.stop())
   const hostId = agent.hostId ?? 0
   const connected = async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected as boolean
-  await until('it is linked', connected)
+  await until('the agent is linked', connected)
   const script = `n=0; while [ ! -e ${dataDir}/stop ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done; echo end; exit 4`
   const taskId = await startTask(server, [hostId], { script: { content: script } })
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
@@ -44,7 +44,7 @@ async function writing(t: ExecutionContext) {
   return { server, link, agent, connected, exact, hostId }
 }
 
-test('F11 a network that swallows everything is noticed within 45 s on both sides; after it output goes on exactly', async (t) => {
+test('F11 both sides notice within 45 s that the network drops everything; afterwards output continues exactly', async (t) => {
   t.timeout(300_000)
   const { link, agent, connected, exact, server, hostId } = await writing(t)
   link.freeze()
@@ -59,20 +59,20 @@ test('F11 a network that swallows everything is noticed within 45 s on both side
   link.cut()
   link.thaw()
   const thawed = performance.now()
-  await until('it links again', () => agent.linked())
+  await until('the agent links again', () => agent.linked())
   t.log(`linked again after ${Math.round(performance.now() - thawed)} ms`)
   t.log(`${await exact()} lines`)
 })
 
-test('F11 an agent whose link went dead links anew while the server still holds the dead one', async (t) => {
+test('F11 an agent whose link is dead links again while the server still holds the dead link', async (t) => {
   t.timeout(300_000)
   const { link, agent, exact, server, hostId } = await writing(t)
   link.freeze({ standing: true })
   const began = performance.now()
   await until('the agent notices', () => !agent.linked(), noticed)
-  await until('it links again', () => agent.linked(), noticed)
-  t.log(`linked again ${Math.round(performance.now() - began)} ms after its link went dead`)
-  // What was held back arrives after all, on a link that is void.
+  await until('the agent links again', () => agent.linked(), noticed)
+  t.log(`linked again ${Math.round(performance.now() - began)} ms after the path went dead`)
+  // Frames that were held back arrive now, on a link that was replaced.
   link.thaw()
   t.log(`${await exact()} lines`)
   const host = await server.data('GET', `/api/hosts/${hostId}`)

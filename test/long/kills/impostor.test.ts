@@ -21,7 +21,7 @@ const patience = 60_000
 
 type Heard = FromAgent | { type: 'READY' }
 
-/** The impostor as a process of its own, and all that the agent told it. */
+/** The impostor in a process of its own, with all messages that it received from the agent. */
 class Impostor {
   readonly #child: ChildProcess
   readonly #heard: Heard[] = []
@@ -50,7 +50,7 @@ class Impostor {
     this.#child.stdin?.write(`${JSON.stringify(frame)}\n`)
   }
 
-  /** The first message that fits and was not asked for before. */
+  /** The first matching message that has not been returned before. */
   async next<T extends Heard['type']>(
     type: T,
     fits: (message: Extract<Heard, { type: T }>) => boolean = () => true,
@@ -63,7 +63,7 @@ class Impostor {
     }
   }
 
-  /** What the agent answers to an EXECUTE_SCRIPT. */
+  /** The agent's result for an EXECUTE_SCRIPT. */
   async answer(payload: Partial<ExecuteScript>): Promise<ScriptComplete> {
     this.send('EXECUTE_SCRIPT', payload)
     return (await this.next('SCRIPT_COMPLETE', (message) => message.payload.taskId === payload.taskId))
@@ -73,7 +73,7 @@ class Impostor {
 
 const payloadOf = (frame: string) => (JSON.parse(frame) as { payload: ExecuteScript }).payload
 
-test('S05 a program with the address and the token of the server, but not its key, makes an agent run nothing', async (t) => {
+test("S05 a program with the server's address and token, but without its key, cannot make an agent run anything", async (t) => {
   const server = await startServerProcess(t)
   const tap = await tapServer(t, () => server.url)
   const dataDir = await temporaryDirectory(t)
@@ -96,13 +96,13 @@ test('S05 a program with the address and the token of the server, but not its ke
     })
   const lines = (name: string) => readFileSync(join(outcome, name), 'utf8').split('\n').length - 1
 
-  // One message that arrived and ran, one that was caught before it arrived, one that is for another agent.
+  // One message that arrived and ran, one caught in transit, one for another agent.
   t.is((await finished(server, await run('ran'))).status, 'SUCCESS')
   const ran = payloadOf(tap.executions[0] ?? '')
   const keeping = tap.keepNext()
   const caughtTask = await run('caught')
   const caught = payloadOf(await keeping)
-  // Nor may it come by the agent's next link.
+  // The agent's next link must not deliver it either.
   await tap.close()
   t.is(caught.taskId, caughtTask)
   const other = await server.enroll('other')
@@ -132,7 +132,7 @@ test('S05 a program with the address and the token of the server, but not its ke
   const { signature: _, ...unsigned } = caught
   const own = { ...caught, taskId: 'own', script: evil, linkId: hello.payload.linkId ?? '' }
   const refused: readonly (readonly [what: string, payload: Partial<ExecuteScript>, says: RegExp])[] = [
-    ['as it was caught', caught, /^signature is for another link/],
+    ['unchanged', caught, /^signature is for another link/],
     ['for another agent', foreign, /^signature does not verify/],
     ['unsigned', unsigned, /^signature missing/],
     ['with an empty signature', { ...caught, signature: '' }, /^signature missing/],
@@ -146,14 +146,14 @@ test('S05 a program with the address and the token of the server, but not its ke
     ['with another script', { ...caught, script: evil }, /^signature does not verify/],
     ['with another parameter', { ...caught, params: { A: '2' } }, /^signature does not verify/],
     [
-      'with one parameter more',
+      'with an additional parameter',
       { ...caught, params: { ...caught.params, B: '2' } },
       /^signature does not verify/,
     ],
     ['as another user', { ...caught, runAs: 'nobody' }, /^signature does not verify/],
     ['with another timeout', { ...caught, timeout: 0 }, /^signature does not verify/],
     ['with a limit', { ...caught, limits: { memoryMB: 1 } }, /^signature does not verify/],
-    ['elsewhere', { ...caught, workDir: '/' }, /^signature does not verify/],
+    ['in another directory', { ...caught, workDir: '/' }, /^signature does not verify/],
     ['of another type', { ...caught, scriptType: 'PYTHON' }, /^signature does not verify/],
     ['with more output', { ...caught, maxOutputBytes: 1 }, /^signature does not verify/],
     ['as another task', { ...caught, taskId: 'another' }, /^signature does not verify/],
@@ -167,7 +167,7 @@ test('S05 a program with the address and the token of the server, but not its ke
     t.like(answer, { exitCode: 126, status: 'FAILED', lastSequence: -1 }, what)
     t.regex(answer.error ?? '', says, what)
   }
-  t.is((await impostor.answer(ran)).exitCode, 0, 'of what has run the known end is told again')
+  t.is((await impostor.answer(ran)).exitCode, 0, 'the known result of an earlier execution is reported again')
   impostor.send('TERMINAL_OPEN', {
     sessionId: 's1',
     cols: 80,
@@ -191,17 +191,9 @@ test('S05 a program with the address and the token of the server, but not its ke
   await tap.open()
   await server.start()
   const ended = await finished(server, caughtTask)
-  t.like(
-    ended.results[0],
-    { status: 'LOST' },
-    'no process but the one that it was sent to may be sent it again',
-  )
+  t.like(ended.results[0], { status: 'LOST' }, 'it may be sent only to the process that it was first sent to')
   t.false(existsSync(join(outcome, 'caught')))
-  t.is(
-    (await finished(server, await run('after'))).status,
-    'SUCCESS',
-    'what the true server sends still runs',
-  )
+  t.is((await finished(server, await run('after'))).status, 'SUCCESS', 'orders of the real server still run')
   t.is(lines('after'), 1)
   t.is(lines('ran'), 1)
   t.false(existsSync(join(outcome, 'evil')))

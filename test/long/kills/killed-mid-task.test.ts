@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 
 const hosts = ['web1', 'web2', 'web3']
 
-test('F07 a server that is killed in mid-task and started again ends the task right, its output exact', async (t) => {
+test('F07 a server killed during a task and restarted ends the task correctly, with exact output', async (t) => {
   const server = await startServerProcess(t)
   for (const hostname of hosts) await realAgent(t, server, { hostname })
   const directory = temporaryDirectory(t)
@@ -20,8 +20,11 @@ test('F07 a server that is killed in mid-task and started again ends the task ri
   const { done, shows } = startRsm(['exec', '--all', '-y', '--', script], env)
   await shows('line 5\n')
   await server.kill()
-  // Lines go on being written while nobody takes them.
-  await until('all of them', () => statSync(written, { throwIfNoEntry: false })?.size === hosts.length)
+  // The scripts keep writing while the server is down.
+  await until(
+    'all scripts have written their lines',
+    () => statSync(written, { throwIfNoEntry: false })?.size === hosts.length,
+  )
   await server.start()
   writeFileSync(gate, '')
   const { exit, stdout, stderr } = await done

@@ -10,7 +10,7 @@ import { until } from '../../helpers/until.ts'
 
 const linked = 'linked to the server'
 
-test('F12 two agents with one identity: both said so in status and audit, links do not flap, the holder goes on', async (t) => {
+test('F12 two agents with one identity are reported in status and audit, links do not flap, and the holder keeps its link', async (t) => {
   t.timeout(240_000)
   const server = await startTestServer(t)
   const root = await temporaryDirectory(t)
@@ -24,18 +24,18 @@ test('F12 two agents with one identity: both said so in status and audit, links 
   const both: LoggedAgent[] = [first, second]
   const links = () => both.reduce((sum, agent) => sum + agent.count(linked), 0)
   const host = async () => (await server.data('GET', '/api/hosts')).content[0]
-  await until('the host says so', async () => (await host()).status === 'WARNING')
-  t.log(`said so after ${Math.round(performance.now() - began)} ms and ${links()} links`)
+  await until('the host shows a warning', async () => (await host()).status === 'WARNING')
+  t.log(`reported after ${Math.round(performance.now() - began)} ms and ${links()} links`)
   t.is((await host()).statusReason, 'two agents use the identity of this host')
   t.is((await server.data('GET', '/api/hosts')).totalElements, 1)
-  await until('the audit says so', async () => {
+  await until('the audit log has an entry', async () => {
     const { content } = await server.data('GET', '/api/audit?size=100')
     return content.some(({ action }: { action: string }) => action === 'agent.duplicate')
   })
-  // The fourth link was the third replacement; from then on the one that holds the link keeps it.
+  // The fourth link was the third replacement; from then on the holder of the link keeps it.
   t.is(links(), 4)
   await delay(60_000)
-  t.is(links(), 4, 'nobody was replaced in the minute after')
+  t.is(links(), 4, 'no link was replaced in the minute after')
   t.is((await host()).status, 'WARNING')
   const refused = both.flatMap(({ log }) => log.filter(({ status }) => status === 409))
   t.true(refused.length >= 2 && refused.length <= 6, `${refused.length} refusals`)

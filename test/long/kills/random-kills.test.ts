@@ -14,9 +14,9 @@ const rounds = Number(process.env['RSM_ROUNDS'] ?? 50)
 const executionsPerRound = 4
 const seed = Number(process.env['RSM_SEED'] ?? Date.now() % 1_000_000_000)
 
-test('F07 F08 F10 F11 random kills of server, agents and links: every result is what happened', async (t) => {
+test('F07 F08 F10 F11 every result is true after random kills of server, agents and links', async (t) => {
   t.timeout(590_000)
-  t.log(`RSM_SEED=${seed} takes this one again`)
+  t.log(`RSM_SEED=${seed} repeats this run`)
   const fleet = await chaosFleet(t, 5)
   const starts = join(await temporaryDirectory(t), 'starts')
   await writeFile(starts, '')
@@ -30,7 +30,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
     while (load.executions < round * executionsPerRound) load.begin()
     await delay(random.between(0, 1_000))
     let alive = 0
-    // Where the machine is slow nothing may have begun yet, or all of it may have ended: trouble waits for work.
+    // On a slow machine no script may have started yet, or all may have ended: wait for work first.
     await until('a script runs', async () => {
       if (load.running === 0) load.begin()
       alive = await fleet.scriptsAlive()
@@ -64,7 +64,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
     `${load.executions} executions in ${load.tasks.length} tasks, ${rounds} rounds in ${broke} s, all ended after ${Math.round((performance.now() - began) / 1000)} s`,
   )
   t.log(
-    `scripts in flight at each round: ${inFlight.join(' ')}; ${(bytes / 1e6).toFixed(1)} MB of output heard; ${resumed} streams taken up again`,
+    `scripts in flight at each round: ${inFlight.join(' ')}; ${(bytes / 1e6).toFixed(1)} MB of output received; ${resumed} streams resumed`,
   )
   for (const fault of faults) t.log(fault)
   t.deepEqual(faults, [], `seed ${seed}\n${told.join('\n')}`)

@@ -12,12 +12,12 @@ import { until } from '../../helpers/until.ts'
 const withAsciinema = missing('asciinema').length > 0 ? test.skip : test
 
 withAsciinema(
-  'F20 the recording of a session whose server was killed in the middle of output can be exported, and asciinema plays it',
+  'F20 the recording of a session whose server was killed during output can be exported and played by asciinema',
   async (t) => {
     const server = await startServerProcess(t)
     const { hostId } = await realAgent(t, server, { hostname: 'web1' })
     await until(
-      'it is linked',
+      'the agent is linked',
       async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected,
     )
     const home = temporaryDirectory(t)
@@ -33,9 +33,9 @@ withAsciinema(
     const list = await run(['recordings', 'list'])
     const [, sessionId = ''] = /^(\S+) +web1 +admin +/m.exec(list.stdout) ?? []
     t.not(sessionId, '', list.stdout)
-    // What was shown and not yet written comes again from the agent.
+    // The agent sends again the output that was shown and not yet written.
     await until(
-      'what was shown is recorded',
+      'the output is recorded',
       async () => (await server.data('GET', `/api/terminals/${sessionId}`)).recordingBytes > 40_000,
     )
     const file = join(home, 'session.cast')
@@ -53,7 +53,7 @@ withAsciinema(
     const cat = bashOnPty(t, `asciinema cat ${file} >cat.txt`, home)
     t.is(await cat.ended, 0, cat.shown)
     t.is(
-      // The kill may part the last \r from its \n.
+      // The kill may separate the last \r from its \n.
       readFileSync(join(home, 'cat.txt'), 'utf8')
         .replaceAll('\r\n', '\n')
         .replace(/[\r\n]*$/, ''),

@@ -13,13 +13,13 @@ async function relink(server: FakeServer): Promise<void> {
   await server.linked(count + 1)
 }
 
-/** Makes the shell say so when it has done all that was typed. */
+/** Waits until the shell has processed all input. */
 async function settled(session: LiveTerminal, word: string): Promise<string> {
   session.type(`echo "${word}-$((1 + 1))"\n`)
   return session.shows(new RegExp(`${word}-2\\r\\n`))
 }
 
-test('F20 the link drops in the middle of output and returns: nothing is missed, and nothing shows twice', async (t) => {
+test('F20 a link that drops during output and returns misses nothing and repeats nothing', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksTerminals = false
   const session = await new LiveTerminal(server, agent.agentId).open()
@@ -36,10 +36,10 @@ test('F20 the link drops in the middle of output and returns: nothing is missed,
     await session.open({ after })
     await server.until(
       () => session.frames().length > seen || session.text().includes('all-done\r'),
-      'it goes on',
+      'output continues',
     )
     const next = session.frames()[seen]
-    if (next) t.is(next.sequence, after + 1, 'exactly what follows')
+    if (next) t.is(next.sequence, after + 1, 'the first new frame follows the last old one')
   }
   const text = await session.shows(/all-done\r\n/)
   const lines = text.match(/line \d+(?=\r)/g) ?? []
@@ -49,7 +49,7 @@ test('F20 the link drops in the middle of output and returns: nothing is missed,
   )
 })
 
-test('F20 a session that ended while the link was away tells the rest and its end, once it is taken up', async (t) => {
+test('F20 a session that ended while the link was down delivers its output and its end once it is resumed', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open()
   session.type(`until [ -e ${dataDir}/gate ]; do sleep 0.05; done; echo fare-$((1 + 1))-well; exit 9\n`)
@@ -62,21 +62,24 @@ test('F20 a session that ended while the link was away tells the rest and its en
   t.like(await session.ended(), { exitCode: 9, reason: null })
   t.regex(session.text(), /fare-2-well/)
   await relink(server)
-  t.is(server.hellos.at(-1)?.terminals?.length, 1, 'the end may have been lost with the link')
+  t.is(server.hellos.at(-1)?.terminals?.length, 1, 'the end may be lost with the link')
   await session.open({ after: 1000 })
   t.is(session.ends().length, 2)
   session.close()
   await relink(server)
-  t.deepEqual(server.hellos.at(-1)?.terminals, [], 'who knows of the end lets it go')
+  t.deepEqual(server.hellos.at(-1)?.terminals, [], 'a session is dropped once its end is acknowledged')
 })
 
-test('S05 a link that has not signed for a session can not type into it, nor open one with what was sent before', async (t) => {
+test('S05 a link that has not signed for a session cannot type into it, or open one with captured messages', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const evil = join(dataDir, 'evil')
   const session = new LiveTerminal(server, agent.agentId)
   const captured = server.terminalOpen(agent.agentId, { sessionId: session.sessionId })
   server.send('TERMINAL_OPEN', captured)
-  await server.until(() => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'), 'it is open')
+  await server.until(
+    () => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'),
+    'the session is open',
+  )
   t.regex(await settled(session, 'first'), /first-2/)
   await relink(server)
   const seen = session.frames().length
@@ -89,15 +92,15 @@ test('S05 a link that has not signed for a session can not type into it, nor ope
   server.send('TERMINAL_OPEN', { ...unbound, sessionId: 'another', shell: 'bash' })
   await server.until(
     () => server.messages.some(({ payload }) => 'reason' in payload && payload.sessionId === 'another'),
-    'it is refused',
+    'the session is refused',
   )
-  t.is(session.frames().length, seen, 'who is not trusted is shown nothing')
+  t.is(session.frames().length, seen, 'an untrusted link gets no output')
   await session.open({ after: seen - 1 })
   session.type('stty size\n')
   t.regex(await settled(session, 'second'), /24 80\r\n/)
   t.false(existsSync(evil))
   await relink(server)
-  await server.until(() => server.errors.length >= 3, 'the server hears of it over the next link')
+  await server.until(() => server.errors.length >= 3, 'the server receives the errors over the next link')
   const told = server.errors.map(({ message }) => message)
   t.true(told.every(isDistrust), told.join('\n'))
   t.true(told.some((message) => message.includes(`TERMINAL_INPUT ${session.sessionId}`)))
@@ -106,12 +109,15 @@ test('S05 a link that has not signed for a session can not type into it, nor ope
   session.close()
 })
 
-test('an id opens one session only, however often its message comes', async (t) => {
+test('an id opens one session only, however often its message arrives', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = new LiveTerminal(server, agent.agentId)
   const open = server.terminalOpen(agent.agentId, { sessionId: session.sessionId })
   for (let times = 0; times < 3; times += 1) server.send('TERMINAL_OPEN', open)
-  await server.until(() => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'), 'it is open')
+  await server.until(
+    () => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'),
+    'the session is open',
+  )
   session.type('echo "pid-$$-"\n')
   await session.shows(/pid-\d+-/)
   server.send('TERMINAL_OPEN', open)
@@ -119,12 +125,12 @@ test('an id opens one session only, however often its message comes', async (t) 
   await session.ended()
   session.close()
   server.send('TERMINAL_OPEN', open)
-  await server.until(() => session.ends().length > 1, 'it is refused')
+  await server.until(() => session.ends().length > 1, 'the session is refused')
   t.is(session.ends()[1]?.reason, 'the session has ended')
   t.is(new Set(session.text().match(/pid-\d+-/g)).size, 1)
 })
 
-test('a session that no link takes up again ends by itself', async (t) => {
+test('a session that no link resumes ends automatically', async (t) => {
   let ahead = 0
   const waiting = new Set<{ at: number; run: () => void }>()
   const clock: Clock = {
@@ -140,7 +146,7 @@ test('a session that no link takes up again ends by itself', async (t) => {
   const session = await new LiveTerminal(server, agent.agentId).open()
   t.is(waiting.size, 0)
   await relink(server)
-  t.is(waiting.size, 1, 'it waits for its server')
+  t.is(waiting.size, 1, 'the session waits for its server')
   ahead = 75_000
   for (const { run } of waiting) run()
   await relink(server)
@@ -148,14 +154,14 @@ test('a session that no link takes up again ends by itself', async (t) => {
   t.is((await session.ended()).reason, 'the server did not resume the session')
 })
 
-test('F13 what is typed while a server whose clock was set back is asked for its time is not lost', async (t) => {
+test('F13 input is kept while the agent asks a server whose clock was set back for its time', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const session = await new LiveTerminal(server, agent.agentId).open()
   await settled(session, 'first')
   const after = Math.max(...session.frames().map(({ sequence }) => sequence ?? -1))
   await relink(server)
-  // The heartbeat of the new link has told the time: it is set anew.
-  await server.until(() => server.heartbeats.length >= 2, 'the time is told')
+  // A heartbeat of the new link has synchronised the time, which the step below makes wrong.
+  await server.until(() => server.heartbeats.length >= 2, 'the time is synchronised')
   server.clockSkew = -24 * 3600 * 1000
   const asked = server.heartbeats.length
   const taken = session.open({ after })

@@ -10,7 +10,7 @@ import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
 restartContract(test, 'killed with kill -9', (t) => startServerProcess(t))
 
-test('after a restart a host has time to come back, even one whose status had not been written down', async (t) => {
+test('a host has time to reconnect after a server restart, even if its status was not stored yet', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 1 })
@@ -20,7 +20,7 @@ test('after a restart a host has time to come back, even one whose status had no
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('F07 a task begun right after kill -9 waits for an enrolled host of which nothing is known yet', async (t) => {
+test('F07 a task started right after kill -9 waits for an enrolled host without a known status', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   await server.kill()

@@ -14,7 +14,7 @@ import { until } from '../../helpers/until.ts'
 const names = ['web1', 'web2', 'web3', 'web4']
 const aDay = 25 * 3600_000
 
-/** A day goes by in which the agent of a directory lives and does nothing: what it had acknowledged is forgotten. */
+/** Makes a day pass in which the agent of a directory is idle, so that it forgets acknowledged executions. */
 function forget(dataDir: string): void {
   let now = 0
   const journal = new Journal(join(dataDir, 'journal'), () => now)
@@ -23,7 +23,7 @@ function forget(dataDir: string): void {
   journal.close()
 }
 
-test('A02 yesterday’s backup is brought back under rolling tasks: nothing starts twice, though agents have forgotten what they ran', async (t) => {
+test("A02 yesterday's backup is restored during rolling tasks: nothing starts twice, although agents forgot their executions", async (t) => {
   const server = await startTestServer(t)
   const root = await temporaryDirectory(t)
   const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 10 })
@@ -37,7 +37,8 @@ test('A02 yesterday’s backup is brought back under rolling tasks: nothing star
     t.teardown(() => agent.stop())
     agents.set(name, agent)
   }
-  const linked = () => until('all are linked', () => [...agents.values()].every((agent) => agent.linked()))
+  const linked = () =>
+    until('all agents are linked', () => [...agents.values()].every((agent) => agent.linked()))
   for (const name of names) await start(name)
   await linked()
   const hostIds = [...agents.values()].map(({ hostId }) => Number(hostId))
@@ -66,14 +67,20 @@ test('A02 yesterday’s backup is brought back under rolling tasks: nothing star
   await linked()
   for (const name of names)
     for (const taskId of rolling)
-      t.false((await readFile(join(root, name, 'journal'), 'utf8')).includes(taskId), 'it is forgotten')
-  await until('it is noticed', async () => (await server.data('GET', '/api/server/status')).restore !== null)
-  // What comes new runs on every host, after what was held would have.
+      t.false(
+        (await readFile(join(root, name, 'journal'), 'utf8')).includes(taskId),
+        'the execution is forgotten',
+      )
+  await until(
+    'the restore is noticed',
+    async () => (await server.data('GET', '/api/server/status')).restore !== null,
+  )
+  // A new task runs on every host, after held executions would have.
   t.is((await finished(server, await startTask(server, hostIds))).status, 'SUCCESS')
   const { restore } = await server.data('GET', '/api/server/status')
   t.is(restore.tasks, 3)
   t.true(restore.executions >= 9)
-  t.is((await starts()).length, 12, 'nothing has started twice')
+  t.is((await starts()).length, 12, 'nothing started twice')
   const confirmed = await control(server.dataDir, 'confirm-restore', { cancelPending: true })
   t.true(confirmed.cancelled)
   for (const taskId of rolling) {
@@ -85,7 +92,7 @@ test('A02 yesterday’s backup is brought back under rolling tasks: nothing star
   t.is((await starts()).length, 12)
 })
 
-test('A02 a server that is killed under writes gives no mark that looks like a restore afterwards', async (t) => {
+test('A02 a server killed during writes gives out no mark that looks like a restore afterwards', async (t) => {
   const server = await startServerProcess(t)
   const { agentId, token } = await server.enroll('web1')
   const beat = async (mark?: object) => {

@@ -13,7 +13,7 @@ import { until } from '../../helpers/until.ts'
 const executions = (agent: ScriptedAgent, taskId: string) =>
   agent.heard.filter(({ type, payload }) => type === 'EXECUTE_SCRIPT' && payload.taskId === taskId).length
 
-/** Links a process of web1's agent, whose journal has room before it. */
+/** Links a process of web1's agent, whose journal has earlier entries. */
 const link = (server: TestServer, identity: Identity, mark?: RunMark, instanceId = 'process') =>
   ScriptedAgent.link(server, identity, {
     instanceId,
@@ -35,8 +35,8 @@ const confirm = (server: TestServer, cancelPending = false) =>
   control(server.dataDir, 'confirm-restore', { cancelPending })
 
 /**
- * A server whose backup has an execution PENDING that has run since; the backup is back, and no agent has linked to it yet.
- * `mark` is what the agent journalled with the execution.
+ * A server restored from a backup in which an execution is PENDING that has run since. No agent has linked to it yet. `mark` is
+ * the mark that the agent journalled with the execution.
  */
 async function restored(t: ExecutionContext, options: { content?: string } = {}) {
   const server = await startTestServer(t)
@@ -54,7 +54,7 @@ async function restored(t: ExecutionContext, options: { content?: string } = {})
   return { server, identity, other, taskId, mark, backup }
 }
 
-test('A02 what may have run since a backup is held from the first HELLO that proves it, and new tasks run', async (t) => {
+test('A02 executions that may have run since a backup are held from the first HELLO that proves it; new tasks run', async (t) => {
   const { server, identity, taskId, mark } = await restored(t)
   t.is((await status(server)).restore, null)
   const agent = await link(server, identity, mark)
@@ -66,15 +66,15 @@ test('A02 what may have run since a backup is held from the first HELLO that pro
   const { restore } = await status(server)
   t.like(restore, { hostId: identity.hostId, agentId: identity.agentId, tasks: 1, executions: 1 })
   t.regex(restore.reason, /the agent of web1 knows of later work/)
-  await until('its result says so', async () => {
+  await until('its result reports the hold', async () => {
     const [result] = (await task(server, taskId)).results
     return result?.status === 'PENDING' && /^held: .*confirm-restore/.test(result.error ?? '')
   })
   const audit = async () =>
     (await server.data('GET', '/api/audit')).content.map(({ action }: { action: string }) => action)
-  await until('the audit log says so', async () => (await audit()).includes('restore.notice'))
+  await until('the audit log has an entry', async () => (await audit()).includes('restore.notice'))
   await server.restart()
-  t.like((await status(server)).restore, { tasks: 1, executions: 1 }, 'it is held over a restart')
+  t.like((await status(server)).restore, { tasks: 1, executions: 1 }, 'the hold survives a restart')
   const again = await link(server, identity, mark)
   await again.settled()
   t.is(executions(again, taskId), 0)
@@ -88,11 +88,11 @@ test('A02 what may have run since a backup is held from the first HELLO that pro
   await t.throwsAsync(confirm(server), { code: 'conflict' })
 })
 
-test('A02 what is held can be cancelled instead', async (t) => {
+test('A02 held executions can be cancelled instead', async (t) => {
   const { server, identity, taskId, mark } = await restored(t)
   const agent = await link(server, identity, mark)
   await agent.settled()
-  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await until('the restore is noticed', async () => (await status(server)).restore !== null)
   t.like(await confirm(server, true), { tasks: 1, executions: 1, cancelled: true })
   const ended = await finished(server, taskId)
   t.is(ended.status, 'CANCELLED')
@@ -102,7 +102,7 @@ test('A02 what is held can be cancelled instead', async (t) => {
   t.is(executions(agent, taskId), 0)
 })
 
-test('A02 a user may cancel a held task, too', async (t) => {
+test('A02 a user may also cancel a held task', async (t) => {
   const { server, identity, taskId, mark } = await restored(t)
   const agent = await link(server, identity, mark)
   await agent.settled()
@@ -110,7 +110,7 @@ test('A02 a user may cancel a held task, too', async (t) => {
   t.is((await finished(server, taskId)).status, 'CANCELLED')
 })
 
-test('A02 another host’s proof holds what waits for hosts that have not linked, whatever these say', async (t) => {
+test('A02 proof from one host holds executions of all hosts that have not linked since, even without marks of their own', async (t) => {
   const server = await startTestServer(t)
   const first = await server.enroll('web1')
   const second = await server.enroll('web2')
@@ -127,16 +127,16 @@ test('A02 another host’s proof holds what waits for hosts that have not linked
   t.like((await status(server)).restore, { executions: 2 })
 })
 
-test('A02 a heartbeat proves it, too, and no answer gives a mark in place of the proof before that is on disk', async (t) => {
+test("A02 a heartbeat is proof too, and no response replaces the agent's mark before the proof is on disk", async (t) => {
   const { server, identity, mark } = await restored(t)
   const beat = (said?: RunMark) => heartbeat(server, identity, said)
   t.like((await beat()).body.data.mark, (await status(server)).run)
   t.is((await beat(mark)).body.data.mark, undefined)
-  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await until('the restore is noticed', async () => (await status(server)).restore !== null)
   t.is((await beat(mark)).body.data.mark.run, (await status(server)).run.run)
 })
 
-test('A02 what was sent before the backup and not received becomes LOST, and is not sent again', async (t) => {
+test('A02 an execution sent before the backup and not received becomes LOST, and is not sent again', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await link(server, identity)
@@ -169,7 +169,7 @@ const truths = [
   ],
 ] as const
 for (const [what, happen] of truths)
-  test(`A02 ${what} proves nothing: what waits is sent`, async (t) => {
+  test(`A02 ${what} proves no restore: pending executions are sent`, async (t) => {
     const server = await startTestServer(t)
     const identity = await server.enroll('web1')
     const agent = await link(server, identity)
@@ -185,10 +185,10 @@ for (const [what, happen] of truths)
     t.is((await status(server)).restore, null)
   })
 
-test('A02 once confirmed, the same restore is not noticed again, also by a host that comes later and after a restart', async (t) => {
+test('A02 a confirmed restore is not noticed again, not even by a host that links later or after a restart', async (t) => {
   const { server, identity, other, mark } = await restored(t)
   await (await link(server, identity, mark)).settled()
-  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await until('the restore is noticed', async () => (await status(server)).restore !== null)
   await confirm(server)
   const lost = (run: string, sequence: number) => givenMark(server, other.agentId, { run, sequence })
   await (await link(server, other, lost('another-lost-run', 3), 'other')).settled()
@@ -198,10 +198,10 @@ test('A02 once confirmed, the same restore is not noticed again, also by a host 
     await (await link(server, other, said, 'other')).settled()
   t.is((await status(server)).restore, null)
   await (await link(server, other, lost('of-another-restore', 1), 'other')).settled()
-  await until('another one is noticed', async () => (await status(server)).restore !== null)
+  await until('another restore is noticed', async () => (await status(server)).restore !== null)
 })
 
-test('A02 what several agents prove at once is all remembered, and a confirmation among it stays one', async (t) => {
+test('A02 proofs of several agents at once are all remembered, and a concurrent confirmation stays valid', async (t) => {
   const { server } = await restored(t)
   const witnesses: Identity[] = []
   for (let n = 0; n < 12; n++) witnesses.push(await server.enroll(`witness${n}`))
@@ -213,7 +213,7 @@ test('A02 what several agents prove at once is all remembered, and a confirmatio
       }),
     )
   await prove(witnesses.slice(0, 3))
-  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await until('the restore is noticed', async () => (await status(server)).restore !== null)
   await Promise.all([prove(witnesses.slice(3, 6)), confirm(server), prove(witnesses.slice(6))])
   for (const what of ['at once', 'after a restart']) {
     t.is((await status(server)).restore, null, what)
@@ -223,7 +223,7 @@ test('A02 what several agents prove at once is all remembered, and a confirmatio
   t.is((await status(server)).restore, null)
 })
 
-test('A02 of one agent a start of the server remembers one unknown run, and writes no more for others', async (t) => {
+test('A02 a server start remembers one unknown run per agent, and writes nothing for further ones', async (t) => {
   const { server, identity, other, mark } = await restored(t)
   const remembered = async () => {
     await server.stop()
@@ -241,7 +241,7 @@ test('A02 of one agent a start of the server remembers one unknown run, and writ
       }),
     )
   await heartbeat(server, identity, mark)
-  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await until('the restore is noticed', async () => (await status(server)).restore !== null)
   await invent('open')
   await confirm(server)
   await invent('confirmed')
@@ -252,7 +252,7 @@ test('A02 of one agent a start of the server remembers one unknown run, and writ
   t.regex(strangers[1] ?? '', /^open-/)
 })
 
-test('A02 an agent whose mark has no MAC holds nothing of others, and is not sent again what went to it before', async (t) => {
+test('A02 an agent whose mark has no MAC holds nothing of others, and gets no execution again that it got before', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await link(server, identity)
@@ -272,7 +272,7 @@ test('A02 an agent whose mark has no MAC holds nothing of others, and is not sen
   t.is((await status(server)).restore, null)
 })
 
-test('A02 agents of 0.1.0 and base-protocol agents say no mark, and are sent what waits', async (t) => {
+test('A02 agents of 0.1.0 and base-protocol agents report no mark, and get the pending executions', async (t) => {
   const { server, identity, taskId } = await restored(t)
   const agent = await ScriptedAgent.link(server, identity)
   await agent.execution(taskId)

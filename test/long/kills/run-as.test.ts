@@ -9,7 +9,7 @@ const hasBwrap = spawnSync('bwrap', ['--version']).status === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const boxed = isRoot && hasBwrap ? test : test.skip // bubblewrap has to be installed.
 
-asRoot('A18 an agent that is not root answers 126 to another user, and runs its own scripts', async (t) => {
+asRoot('A18 a non-root agent returns 126 for another user, and runs scripts as its own', async (t) => {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   await plainAgent(t, server, { allowRunAs: ['daemon'] })
@@ -24,19 +24,22 @@ asRoot('A18 an agent that is not root answers 126 to another user, and runs its 
   t.is(server.text('own'), 'nobody\n')
 })
 
-boxed('strict: a timeout ends the whole tree, even what left the session and ignores TERM', async (t) => {
-  const { server, agent } = await linkedAgent(t, {
-    runAs: 'nobody',
-    allowRunAs: ['daemon'],
-    sandbox: 'strict',
-  })
-  const needle = `rsm-boxed-${process.pid}-${Date.now()}`
-  const script = `trap '' TERM; echo up
+boxed(
+  'strict: a timeout ends the whole tree, even processes that left the session and ignore TERM',
+  async (t) => {
+    const { server, agent } = await linkedAgent(t, {
+      runAs: 'nobody',
+      allowRunAs: ['daemon'],
+      sandbox: 'strict',
+    })
+    const needle = `rsm-boxed-${process.pid}-${Date.now()}`
+    const script = `trap '' TERM; echo up
 setsid env -i /bin/bash -c 'trap "" TERM; exec -a ${needle} sleep 600' &
 ( setsid env -i /bin/bash -c 'exec -a ${needle} sleep 600' & ); wait; sleep 600`
-  server.execute(agent.agentId, { taskId: 'stubborn', script, timeout: 1 })
-  const complete = await server.completed('stubborn')
-  t.is(complete.status, 'TIMEOUT')
-  t.is(spawnSync('pgrep', ['-f', needle]).status, 1)
-  t.regex(server.hellos[0]?.capabilities.containment ?? '', /^(cgroup|pid-namespace)$/)
-})
+    server.execute(agent.agentId, { taskId: 'stubborn', script, timeout: 1 })
+    const complete = await server.completed('stubborn')
+    t.is(complete.status, 'TIMEOUT')
+    t.is(spawnSync('pgrep', ['-f', needle]).status, 1)
+    t.regex(server.hellos[0]?.capabilities.containment ?? '', /^(cgroup|pid-namespace)$/)
+  },
+)

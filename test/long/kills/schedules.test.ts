@@ -6,13 +6,13 @@ import type { TaskSummary } from '../../../src/core/protocol/http/tasks.ts'
 import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Of each of two servers. */
+/** Kills per server; there are two. */
 const kills = 15
-/** Seconds of the server's clock in a second: a slot each 250 ms, also while no server runs. */
+/** Seconds of the server's clock per second: a slot every 250 ms, also while no server runs. */
 const speed = 4
 const second = 1000
 
-/** All that became of slots, by the last slot of each entry: the history keeps 100, so it is read between kills. */
+/** Adds the history's entries by their last slot. It keeps 100, so it is read between kills. */
 async function collect(server: ServerProcess, id: number, into: Map<string, ScheduleSlot>): Promise<void> {
   const page: Page<ScheduleSlot> = await server.data('GET', `/api/schedules/${id}/history?size=200`)
   for (const slot of page.content) into.set(slot.plannedAt, slot)
@@ -45,12 +45,12 @@ const killed = test.macro(async (t) => {
   const slots = new Map<string, ScheduleSlot>()
   for (let kill = 0; kill < kills; kill++) {
     const before = slots.size
-    await until('something of it is seen', async () => {
+    await until('new slots are recorded', async () => {
       await collect(server, id, slots)
       return slots.size > before
     })
     const wait = performance.now() + randomInt(700)
-    await until('the moment', () => performance.now() >= wait)
+    await until('the random moment has come', () => performance.now() >= wait)
     await server.kill()
     await server.start()
   }
@@ -67,19 +67,19 @@ const killed = test.macro(async (t) => {
   )
   let next = Date.parse(told[0]?.firstAt ?? '')
   for (const { firstAt, plannedAt, count, outcome, why } of told) {
-    t.is(Date.parse(firstAt), next, 'no slot is left out, and none is told of twice')
+    t.is(Date.parse(firstAt), next, 'no slot is missing or recorded twice')
     next = Date.parse(plannedAt) + second
     t.is(count, (next - Date.parse(firstAt)) / second)
     const isPaused = why === 'PAUSED' && plannedAt === told.at(-1)?.plannedAt
     t.is(why, outcome === 'STARTED' ? null : isPaused ? 'PAUSED' : 'MISSED')
   }
   t.true(ran.length >= kills)
-  t.true(told.length - ran.length >= kills / 2, 'while the server was away slots were missed')
-  t.log(`${ran.length} ran, ${told.length - ran.length} entries of missed ones`)
+  t.true(told.length - ran.length >= kills / 2, 'slots were missed while the server was down')
+  t.log(`${ran.length} ran, ${told.length - ran.length} entries of missed slots`)
 })
 
 for (const which of ['a', 'another'])
   test(
-    `F21 each slot of a schedule is run once or told as skipped, never run twice, while ${which} server is killed ${kills} times`,
+    `F21 each slot of a schedule runs once or is recorded as skipped while ${which} server is killed ${kills} times`,
     killed,
   )

@@ -8,7 +8,7 @@ const absences: [told: string, seconds: readonly number[]][] = [
   ['for 30 s', [30]],
 ]
 for (const [told, seconds] of absences)
-  test(`F07 a server that is away ${told} while its task goes on and ends has the true result and the exact output`, async (t) => {
+  test(`F07 a server that is down ${told} while its task runs and ends has the real result and the exact output`, async (t) => {
     const { server, hostId, traces } = await startPair(t)
     const lines = Array.from({ length: 300 }, (_, at) => `line ${at + 1}\n`).join('')
     const content = `${countStart(traces)}; for i in $(seq 1 300); do echo "line $i"; sleep 0.05; done; echo late >&2; exit 3`

@@ -10,7 +10,7 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
-  // A session would end in the hours that the clock is set forward.
+  // A session would expire in the hours by which the clock is moved.
   server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId })
@@ -18,7 +18,7 @@ async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1')
   return { clock, server, identity, agent }
 }
 
-/** Waits until the server has looked at silent executions since the link went: then it says that the host is away. */
+/** Waits until the server has checked silent executions since the link was lost: then it reports the host as not connected. */
 async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult> {
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
   const headers = { authorization: `Bearer ${server.token}` }
@@ -32,10 +32,10 @@ async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult>
 
 const minutes = 60
 const hours = 3600
-/** Milliseconds after which the server has looked at what is RUNNING. */
+/** Milliseconds after which the server has checked the RUNNING executions. */
 const silenceSweep = 5200
 
-/** The host stays linked, and says nothing of its execution, while the server looks at it for over a minute. */
+/** Lets the server check for over a minute a host that stays linked and reports nothing of its execution. */
 async function lookOn(clock: ShiftedClock): Promise<void> {
   for (let n = 0; n < 4; n++) {
     clock.forward(20)
@@ -44,10 +44,10 @@ async function lookOn(clock: ShiftedClock): Promise<void> {
 }
 
 for (const [what, timeout, limit] of [
-  ['its timeout and 10 minutes', 60, 60 + 10 * minutes],
+  ['its timeout plus 10 minutes', 60, 60 + 10 * minutes],
   ['24 hours, without a timeout', 0, 24 * hours],
 ] as const)
-  test(`an execution without a word for ${what} is LOST, not before; what is learnt then is its late result`, async (t) => {
+  test(`an execution without a report for ${what} is LOST, but not earlier; a later report is its late result`, async (t) => {
     const { clock, server, identity, agent } = await oneAgent(t)
     const taskId = await startTask(server, [identity.hostId], { timeout })
     await agent.execution(taskId)
@@ -71,7 +71,7 @@ for (const [what, timeout, limit] of [
     t.like(after?.lateResult, { status: 'SUCCESS', exitCode: 0 })
   })
 
-test('a base-protocol agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
+test('an execution of a silent base-protocol agent becomes LOST after the same time', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t, null)
   const taskId = await startTask(server, [identity.hostId], { timeout: 30 })
   await agent.execution(taskId)
@@ -79,7 +79,7 @@ test('a base-protocol agent that was sent an execution and says no word of it: L
   t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
 })
 
-test('P25 output that a linked agent tells of and never sends is waited for two minutes: the end says what is missing', async (t) => {
+test('P25 the server waits two minutes for announced output that never arrives; the result names what is missing', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
   await agent.execution(taskId)
@@ -104,7 +104,7 @@ test('P25 output that a linked agent tells of and never sends is waited for two 
   await agent.released(taskId)
 })
 
-test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
+test('a strategy continues after a host that is LOST by silence, as far as maxFailures allows', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   const second = await server.enroll('web2')
   const taskId = await startTask(server, [identity.hostId, second.hostId], {
@@ -126,7 +126,7 @@ test('a strategy goes on past a host that is LOST by silence, as maxFailures all
   )
 })
 
-test('an execution with gates is LOST after the sum of all that it may take, and 10 minutes', async (t) => {
+test('an execution with gates becomes LOST after the sum of all its timeouts and pauses, plus 10 minutes', async (t) => {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
   server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
@@ -142,14 +142,14 @@ test('an execution with gates is LOST after the sum of all that it may take, and
   await agent.cut()
   const sum = 60 + 3 * 100 + 2 * 1000 + 50
   clock.forward(sum + 600 - 60)
-  // The sweep that would end it has passed when one after it ends another.
+  // The answer comes after the sweep that would have ended it.
   t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
   clock.forward(180)
   const [result] = (await finished(server, taskId)).results
   t.like(result, { status: 'LOST', verify: null, rollback: null })
 })
 
-test('whoever follows a task hears that a host has lost its link, and no more of it once the link is back', async (t) => {
+test('a follower learns that a host lost its link; the message is cleared once the host is back', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: 'journal' })
@@ -170,7 +170,7 @@ test('whoever follows a task hears that a host has lost its link, and no more of
   t.like(end.results[0], { status: 'SUCCESS', error: null })
 })
 
-test('a linked host that reports no end does not hold its schedule: past its timeout it is LOST, and the next slot runs', async (t) => {
+test('a linked host that reports no end does not block its schedule: it becomes LOST after its timeout, and the next slot runs', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   const { id } = await server.data('POST', '/api/schedules', {
     name: 'often',
@@ -192,14 +192,14 @@ test('a linked host that reports no end does not hold its schedule: past its tim
   t.is(lost?.status, 'LOST')
   t.regex(lost?.error ?? '', /^its agent reported no end within the timeout plus 10 minutes/)
   t.not((await agent.next('EXECUTE_SCRIPT')).taskId, taskId)
-  t.is((await agent.next('CANCEL_SCRIPT')).taskId, taskId, 'what may still wait in its queue must not start')
+  t.is((await agent.next('CANCEL_SCRIPT')).taskId, taskId, 'a copy that is still queued must not start')
   agent.complete(taskId, 0, { lastSequence: -1 })
   await agent.released(taskId)
   t.like((await task(server, taskId)).results[0]?.lateResult, { status: 'SUCCESS', exitCode: 0 })
   await server.data('PATCH', `/api/schedules/${id}`, { enabled: false })
 })
 
-test('a linked host that ignores a cancel is LOST a minute later, without a timeout, too', async (t) => {
+test('a linked host that ignores a cancel becomes LOST a minute later, also without a timeout', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
   await agent.execution(taskId)

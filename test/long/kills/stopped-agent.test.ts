@@ -9,20 +9,20 @@ import { finished, running, startTask } from '../../helpers/clients/tasks.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-/** ONLINE, or WARNING for nothing but how busy this machine is with other tests. */
+/** ONLINE, or WARNING only because other tests keep this machine busy. */
 const isHeard = ({ status, statusReason }: Host) =>
   status === 'ONLINE' ||
   (status === 'WARNING' && /^(?:(?:cpu|memory|disk \S+) \d+ %(?:, )?)+$/.test(statusReason ?? ''))
 
 const stopped = 5 * 60_000 + 5_000
 
-test('F13 SIGSTOP of the agent for 5 minutes: true results, what was sent meanwhile runs once, ONLINE again after it', async (t) => {
+test('F13 after SIGSTOP of an agent for 5 minutes results are true, a task sent meanwhile runs once, and the host is ONLINE', async (t) => {
   t.timeout(540_000)
   const server = await startServerProcess(t)
   const root = await temporaryDirectory(t)
   const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', {})
   const agent = await loggedAgent(t, server, join(root, 'web1'), { enrollToken, hostname: 'web1' })
-  await until('it is linked', () => agent.count('linked to the server') === 1)
+  await until('the agent is linked', () => agent.count('linked to the server') === 1)
   const host = async () => (await server.data('GET', '/api/hosts')).content[0]
   const { id } = await host()
   const start = (content: string, timeout: number) =>
@@ -32,19 +32,19 @@ test('F13 SIGSTOP of the agent for 5 minutes: true results, what was sent meanwh
   const goesOn = await start(`echo one; while [ ! -e ${root}/go ]; do sleep 1; done; echo two`, 3600)
   for (const taskId of [inTime, tooLong, goesOn]) await running(server, taskId)
   await until(
-    'all have begun',
+    'all scripts run',
     async () => (await readFile(join(root, 'starts'), 'utf8')).split('\n').length === 4,
   )
   agent.child.kill('SIGSTOP')
-  // Sent over a link that looks sound: by the time it is read its signature is too old, and its link is gone.
+  // Sent over a link that looks alive: once it is read its signature has expired and the link is closed.
   const meanwhile = await start('echo late; exit 8', 60)
   await running(server, meanwhile)
   await delay(stopped)
-  t.is((await host()).status, 'OFFLINE', 'nothing was heard of it for five minutes')
+  t.is((await host()).status, 'OFFLINE', 'five minutes without a heartbeat')
   agent.child.kill('SIGCONT')
   const began = performance.now()
-  await until('it is ONLINE again', async () => isHeard(await host()))
-  t.log(`ONLINE ${Math.round(performance.now() - began)} ms after it went on`)
+  await until('the host is ONLINE again', async () => isHeard(await host()))
+  t.log(`ONLINE ${Math.round(performance.now() - began)} ms after SIGCONT`)
   const [one] = (await finished(server, inTime)).results
   t.is(one?.exitCode, 3)
   t.true((one?.duration ?? 0) >= 19_000 && (one?.duration ?? 0) < 40_000, `${one?.duration} ms`)

@@ -17,7 +17,7 @@ import { host, task } from '../../helpers/servers/store-records.ts'
 
 const writerProgram = fileURLToPath(new URL('../../fixtures/store-writer.js', import.meta.url))
 const writers = 8
-/** As a manifest says which format the store has. */
+/** The store's format as the manifest has it. */
 const format = `"format":${formatVersion}`
 
 async function temporary(t: ExecutionContext): Promise<string> {
@@ -26,7 +26,7 @@ async function temporary(t: ExecutionContext): Promise<string> {
   return directory
 }
 
-/** Numbers in [0, 1) that a printed seed brings back (mulberry32). */
+/** Numbers in [0, 1) from a seed that the log prints, for repeating a run (mulberry32). */
 function random(t: ExecutionContext): () => number {
   let state = Number(process.env['RSM_TEST_SEED'] ?? randomInt(2 ** 31))
   t.log(`RSM_TEST_SEED=${state}`)
@@ -38,7 +38,9 @@ function random(t: ExecutionContext): () => number {
   }
 }
 
-/** Runs the writer, kills it so many milliseconds after it said `from`; answers the last acknowledged turn by writer. */
+/**
+ * Runs the writer and kills it this many milliseconds after it printed `from`; returns the last acknowledged turn per writer.
+ */
 async function writeAndKill(
   directory: string,
   compactAfterBytes: number,
@@ -59,7 +61,7 @@ async function writeAndKill(
   return acknowledged
 }
 
-/** Everything acknowledged is there, and no transaction is there in part. */
+/** Every acknowledged write exists, and no transaction exists in part. */
 async function check(t: ExecutionContext, store: Store, acknowledged: Map<number, number>): Promise<void> {
   for (let writer = 0; writer < writers; writer++) {
     const first = (await store.get('tasks', `${writer}/first`))?.pauseSeconds ?? 0
@@ -93,16 +95,16 @@ async function survivesKills(
 }
 
 test.serial(
-  'F01 kill -9 while 8 writers write, 20 rounds: every acknowledged write is there, none half',
+  'F01 every acknowledged write survives kill -9 while 8 writers write, 20 rounds, and none is half written',
   (t) => survivesKills(t, 20, 1e9, 250),
 )
 
-test.serial('F02 kill -9 while the journal is compacted again and again: nothing acknowledged is lost', (t) =>
+test.serial('F02 no acknowledged write is lost by kill -9 while the journal is compacted repeatedly', (t) =>
   survivesKills(t, 12, 20_000, 200),
 )
 
 test.serial(
-  'F02 kill -9 during the first start: the next start has a store, with all that was acknowledged',
+  'F02 kill -9 during the first start leaves a store for the next start, with every acknowledged write',
   async (t) => {
     const next = random(t)
     for (let round = 0; round < 15; round++) {
@@ -115,14 +117,14 @@ test.serial(
   },
 )
 
-/** A store with 20 hosts whose first 10 are in a snapshot, and the names of its files. */
+/** A store with 20 hosts, of which the first 10 are in a snapshot, and the names of its files. */
 async function filled(t: ExecutionContext) {
   const directory = await temporary(t)
   let store = await openJsonStore({ directory })
   for (let id = 1; id <= 10; id++) await store.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
   await store.close()
   store = await openJsonStore({ directory, compactAfterBytes: 1 })
-  // The compaction that begins at once is done when the manifest names its snapshot.
+  // The compaction that starts immediately is done when the manifest names its snapshot.
   while (!(await readFile(join(directory, 'store.json'), 'utf8')).includes('"snapshot":10,'))
     await setTimeout(5)
   await store.close()
@@ -163,7 +165,7 @@ const tails: Record<string, { harm: (files: Filled) => Promise<void>; left: numb
 }
 
 for (const [name, { harm, left }] of Object.entries(tails)) {
-  test(`F03 ${name}: the tail is cut, kept aside and warned about, and the store goes on`, async (t) => {
+  test(`F03 ${name}: the tail is cut, kept aside and reported, and the store opens`, async (t) => {
     const files = await filled(t)
     await harm(files)
     const warnings: unknown[] = []
@@ -176,7 +178,10 @@ for (const [name, { harm, left }] of Object.entries(tails)) {
     t.true((await readdir(files.directory)).some((file) => file.endsWith('.broken')))
     await store.transact((tx) => tx.put('hosts', host(99, 'web99')))
     await store.close()
-    store = await openJsonStore({ directory: files.directory, log: () => t.fail('it was mended already') })
+    store = await openJsonStore({
+      directory: files.directory,
+      log: () => t.fail('the store is already repaired'),
+    })
     t.is((await store.query('hosts')).items.length, left + 1)
     await store.close()
   })
@@ -241,7 +246,7 @@ const damages: Record<string, (files: Filled) => Promise<string>> = {
 }
 
 for (const [name, harm] of Object.entries(damages)) {
-  test(`F03 ${name}: the store refuses to start, names file and offset, and touches nothing`, async (t) => {
+  test(`F03 ${name}: the store refuses to start, names file and offset, and changes nothing`, async (t) => {
     const files = await filled(t)
     const culprit = await harm(files)
     const before = (await readdir(files.directory)).sort()
@@ -276,7 +281,7 @@ test('F19 a store of a newer format is refused with a clear message', async (t) 
 })
 
 for (const where of ['journal', 'snapshot'] as const)
-  test(`A17 F19 a store with records of an unknown kind in its ${where} is told as newer, never as damaged, and stays as it is`, async (t) => {
+  test(`A17 F19 a store with records of an unknown kind in its ${where} is reported as newer, not as damaged, and stays unchanged`, async (t) => {
     const files = await filled(t)
     const path = files[where]
     const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
@@ -307,7 +312,7 @@ for (const where of ['journal', 'snapshot'] as const)
     })
   })
 
-test('A17 F19 a store of an older format is read, and refused by the older version from then on', async (t) => {
+test('A17 F19 a store of an older format is read and keeps its format', async (t) => {
   const { directory, manifest } = await filled(t)
   const text = await readFile(manifest, 'utf8')
   t.true(text.includes(format))
@@ -320,7 +325,7 @@ function sequenceAfter(line = ''): { seq: number } {
   return { seq: ((JSON.parse(line) as { seq?: number; first?: number }).seq ?? 0) + 1 }
 }
 
-test('F06 a second opening of one store is refused and says who holds it', async (t) => {
+test('F06 a second process that opens a store is refused, with the holder in the message', async (t) => {
   const directory = await temporary(t)
   const store = await openJsonStore({ directory })
   await t.throwsAsync(openJsonStore({ directory }), {

@@ -5,7 +5,7 @@ import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may start an agent of another user.
 
-/** The processes whose arguments hold this. */
+/** The processes with this argument at the end. */
 function running(needle: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -19,7 +19,7 @@ function running(needle: string): number[] {
     .map(Number)
 }
 
-/** Runs a script under an agent without cgroups until it says `up`, and cancels it. `NEEDLE` in it names its processes. */
+/** Runs a script under an agent without cgroups until it prints `up`, and cancels it. `NEEDLE` in it names its processes. */
 async function cancelled(t: ExecutionContext, script: string) {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -31,7 +31,7 @@ async function cancelled(t: ExecutionContext, script: string) {
     for (const pid of running(needle)) process.kill(pid, 'SIGKILL')
   })
   server.execute('plain', { taskId: 'task', script: script.replaceAll('NEEDLE', needle), workDir: '/' })
-  await server.until(() => server.text('task').includes('up\n'), 'it is up')
+  await server.until(() => server.text('task').includes('up\n'), 'the script is up')
   t.not(running(needle).length, 0)
   server.send('CANCEL_SCRIPT', { taskId: 'task' })
   const complete = await server.completed('task')
@@ -40,7 +40,7 @@ async function cancelled(t: ExecutionContext, script: string) {
 }
 
 asRoot(
-  'A07 without a cgroup what clears its environment and leaves session and parents is ended by its output',
+  'A07 without a cgroup a process that clears its environment, session and parents is found by its output',
   async (t) => {
     const { left } = await cancelled(
       t,
@@ -53,21 +53,18 @@ sleep 0.5; echo up; sleep 100`,
   },
 )
 
-asRoot(
-  'A07 without a cgroup what had parents when it was looked at is ended after it has left them',
-  async (t) => {
-    const { left } = await cancelled(
-      t,
-      `( env -i setsid bash -c 'exec </dev/null >/dev/null 2>&1; exec -a NEEDLE sleep 600' & sleep 4 ) &
+asRoot('A07 without a cgroup a process that leaves its parents after a scan is ended too', async (t) => {
+  const { left } = await cancelled(
+    t,
+    `( env -i setsid bash -c 'exec </dev/null >/dev/null 2>&1; exec -a NEEDLE sleep 600' & sleep 4 ) &
 wait
 echo up; sleep 100`,
-    )
-    t.is(left, 0)
-  },
-)
+  )
+  t.is(left, 0)
+})
 
 asRoot(
-  'A07 without a cgroup a result does not say that nothing is left where that is not known',
+  'A07 without a cgroup a result does not claim that no process remains if that is unknown',
   async (t) => {
     const { complete, left } = await cancelled(
       t,

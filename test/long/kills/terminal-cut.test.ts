@@ -9,16 +9,19 @@ import { plainShell } from '../../helpers/terminals/plain-shell.ts'
 import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 import { until } from '../../helpers/until.ts'
 
-/** More than is kept without an acknowledgement, over more than the time of the cut. */
+/** More than the buffer for unacknowledged output, for longer than the cut. */
 const lines = 1500
 const lineOf = (at: number) => `line ${at} 漢字 ${String(at).padStart(400, '0')}`
 
-/** `rsm terminal` in the middle of long output, with the only way to its server in the hands of the test. */
+/** `rsm terminal` during long output, over a network path that the test can cut. */
 async function inMidOutput(t: ExecutionContext) {
   t.timeout(300_000)
   const server = await startTestServer(t)
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
-  await until('it is linked', async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected)
+  await until(
+    'the agent is linked',
+    async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected,
+  )
   const link = await startCutLink(t, server.url)
   const command = `stty -opost; for i in $(seq ${lines}); do printf "line %d 漢字 %0400d\\n" $i $i; sleep 0.025; done; exit 9`
   const pty = bashOnPty(
@@ -45,7 +48,7 @@ async function inMidOutput(t: ExecutionContext) {
   return { link, pty, exact }
 }
 
-test('F20 a network that swallows everything for 20 s costs a terminal nothing: no output is missing, none comes twice', async (t) => {
+test('F20 a terminal survives 20 s without a network: no output is missing or repeated', async (t) => {
   const { link, exact } = await inMidOutput(t)
   link.freeze()
   await delay(20_000)
@@ -53,7 +56,7 @@ test('F20 a network that swallows everything for 20 s costs a terminal nothing: 
   t.log(await exact())
 })
 
-test('F20 after a dead path and cuts a terminal is taken up again by itself and says so', async (t) => {
+test('F20 a terminal reattaches automatically after a dead path and after cuts, and says so', async (t) => {
   const { link, pty, exact } = await inMidOutput(t)
   link.freeze({ standing: true })
   await pty.shows(/rsm: reattached/)
@@ -68,11 +71,14 @@ test('F20 after a dead path and cuts a terminal is taken up again by itself and 
   ])
 })
 
-test('P58 F20 a paste into `rsm terminal` over three cuts is typed whole', async (t) => {
+test('P58 F20 a paste into `rsm terminal` across three cuts arrives complete', async (t) => {
   t.timeout(120_000)
   const server = await startTestServer(t)
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
-  await until('it is linked', async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected)
+  await until(
+    'the agent is linked',
+    async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected,
+  )
   const link = await startCutLink(t, server.url)
   const paste = Array.from({ length: 10_000 }, (_, at) => `${String(at).padStart(9, '0')}\n`).join('')
   const command = 'stty raw -echo; echo ready; head -c 100000 | sha256sum; stty sane; exit 9'

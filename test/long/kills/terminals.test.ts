@@ -9,7 +9,7 @@ import { openTerminal, recordingOf, withTerminals } from '../../helpers/terminal
 const piece = (sequence: number) => `${sequence} ${'\u001b[31mé🙂\r\n'.repeat(sequence % 300)}`
 const upTo = (last: number) => Array.from({ length: last + 1 }, (_, sequence) => piece(sequence)).join('')
 
-test('F20 kill -9 of the server in the middle of output: the session goes on, nothing is missing and nothing comes twice, and the recording is whole', async (t) => {
+test('F20 a session survives kill -9 of the server during output: nothing is missing or repeated, and its recording is complete', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   const first = await ScriptedAgent.link(server, identity, withTerminals)
@@ -44,7 +44,7 @@ test('F20 kill -9 of the server in the middle of output: the session goes on, no
   await agent.next('TERMINAL_CLOSE')
   const { output, events } = await recordingOf(server, sessionId)
   t.true(output === upTo(sent))
-  // One may have been on its way when the server was killed.
+  // A resize may have been in transit when the server was killed.
   const sizes = events.filter(([code]) => code === 'r').map(([, size]) => size)
   t.deepEqual(sizes, [...new Set(sizes)].sort())
   t.true(sizes.length >= 2)
@@ -52,7 +52,7 @@ test('F20 kill -9 of the server in the middle of output: the session goes on, no
   for (const name of await readdir(directory)) t.is((await stat(join(directory, name))).mode & 0o777, 0o600)
 })
 
-test('F20 kill -9 of the server while the agent is away too: a shell that the agent no longer has ends, and says why', async (t) => {
+test('F20 after kill -9 of the server a shell that its agent lost meanwhile ends with a reason', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)

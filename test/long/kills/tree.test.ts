@@ -17,12 +17,12 @@ import { until } from '../../helpers/until.ts'
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
 
-asRoot('A18 F14 what an agent that is not root may not end is named with pid and program', async (t) => {
+asRoot('A18 F14 a process that a non-root agent may not end is reported with pid and program', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
   await said(child)
   const commandOf = async () =>
     (await new ProcessTable().scan()).find(({ pid }) => pid === child.pid)?.command
-  await until('it sleeps', async () => (await commandOf()) === 'sleep')
+  await until('the sleep runs', async () => (await commandOf()) === 'sleep')
   const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
   const rooms = pathToFileURL(join(openProgram(t), 'dist/src/agent/processes/')).href
   const program = `const { endTree } = await import('${rooms}tree.js')
@@ -47,7 +47,7 @@ console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 1
   t.true(alive(child))
 })
 
-/** A cgroup of an execution; null where this machine lets us make none. */
+/** Creates a cgroup for an execution; null if this machine does not allow it. */
 function cgroupFor(t: ExecutionContext, mark: string): string | null {
   const containment = findContainment(mark)
   t.teardown(() => containment.sweep(new Set()))
@@ -57,7 +57,7 @@ function cgroupFor(t: ExecutionContext, mark: string): string | null {
 const inGroups = findContainment(newMark()).level === 'cgroup' ? test : test.skip // Only where cgroups can be made.
 
 inGroups(
-  'F14 what has left its cgroup and its session is found all the same, and asked before it is killed',
+  'F14 a process that left its cgroup and its session is found and gets SIGTERM before SIGKILL',
   async (t) => {
     const mark = newMark()
     const cgroup = cgroupFor(t, mark)
@@ -80,27 +80,30 @@ sleep 600`
   },
 )
 
-inGroups('F14 what stays in its cgroup does not keep from being asked what has left it', async (t) => {
-  const mark = newMark()
-  const cgroup = cgroupFor(t, mark)
-  const script = `echo $$ > ${cgroup}/cgroup.procs
+inGroups(
+  'F14 processes that stay in their cgroup do not keep the others from getting SIGTERM first',
+  async (t) => {
+    const mark = newMark()
+    const cgroup = cgroupFor(t, mark)
+    const script = `echo $$ > ${cgroup}/cgroup.procs
 setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
 trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
 trap "" TERM
 while :; do sleep 0.1; done`
-  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-  let heard = ''
-  child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
-  await said(child, 'out')
-  const closed = once(child, 'close')
-  const tree = { ...treeOf(mark, child), cgroup }
-  t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
-  t.is(await running(mark), 0)
-  await closed
-  t.is(heard, 'out\nasked\n')
-})
+    const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+    let heard = ''
+    child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+    await said(child, 'out')
+    const closed = once(child, 'close')
+    const tree = { ...treeOf(mark, child), cgroup }
+    t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+    t.is(await running(mark), 0)
+    await closed
+    t.is(heard, 'out\nasked\n')
+  },
+)
 
-/** The processes whose arguments hold this. */
+/** Counts the processes with this text in their arguments. */
 function named(needle: string): number {
   let count = 0
   for (const pid of readdirSync('/proc')) {
@@ -108,13 +111,13 @@ function named(needle: string): number {
     try {
       if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(needle)) count += 1
     } catch {
-      // It ended while we looked.
+      // The process has just ended.
     }
   }
   return count
 }
 
-/** A tree that ignores TERM and has left its session: `needle` stands in the arguments of each. */
+/** A tree that ignores TERM and leaves its session: the arguments of each process contain `needle`. */
 const stubborn = (needle: string) => `
 trap '' TERM
 echo up
@@ -123,7 +126,7 @@ setsid bash -c 'trap "" TERM; exec -a "${needle}-child" sleep 600' &
 wait
 sleep 600`
 
-test('a timeout ends the whole tree, even what left the session and ignores TERM', async (t) => {
+test('a timeout ends the whole tree, even processes that left the session and ignore TERM', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const needle = `rsm-timeout-${process.pid}-${Date.now()}`
   server.execute(agent.agentId, { taskId: 'timeout', script: stubborn(needle), timeout: 1 })
