@@ -10,16 +10,19 @@ import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Of the file that is copied, in MiB: RSM_COPY_MIB=1024 for a large one. */
+/** Bytes of the file that is copied; RSM_COPY_MIB=1024 makes it large. */
 const size = Number(process.env['RSM_COPY_MIB'] ?? 64) * 1024 * 1024
 const hosts = ['web1', 'web2', 'web3']
-/** At least so long takes a copy to all three, in seconds: long enough to be met in its middle. */
+/** Seconds that a copy to all three hosts takes at least, so that kills come in its middle. */
 const copyTime = 8
 const rate = Math.ceil((hosts.length * size) / copyTime)
-/** For each step, in milliseconds: a machine that does other things too may copy 4 MB a second. */
+/** Milliseconds per step: a busy machine may copy only 4 MB a second. */
 const patience = 100_000 + size / 4_000
 
-/** Says how often it read, and each file that is neither empty, nor the old one, nor one of this size with these first and last bytes. */
+/**
+ * Prints the number of its reads, and each file that is neither empty nor the old one nor one with this size, first and last
+ * bytes.
+ */
 const reader = `const { openSync, readSync, fstatSync, closeSync } = require('node:fs')
 const [path, size, ends] = process.argv.slice(1)
 const piece = Buffer.alloc(64)
@@ -51,7 +54,7 @@ async function large(path: string): Promise<void> {
   await file.close()
 }
 
-/** Reads a file in a loop, in a process of its own; `end` answers what it said. */
+/** Reads a file in a loop in a process of its own; `end` stops it and returns its output. */
 async function readInLoop(t: ExecutionContext, path: string, source: string): Promise<() => Promise<string>> {
   const file = await open(source)
   const end = async (from: number) =>
@@ -88,7 +91,7 @@ async function site(t: ExecutionContext) {
   return {
     server,
     copy: (...words: string[]) => startRsm(['cp', ...words, '--limit-rate', String(rate), '--json'], env),
-    /** Server and one agent, both in the middle of what they do, and both again. */
+    /** Kills the server and one agent during their work, and starts both again. */
     killBoth: async (hostname: string) => {
       await Promise.all([server.kill(), kill(agents.get(hostname) as ChildProcess, 'SIGKILL')])
       await delay(500)
@@ -98,7 +101,7 @@ async function site(t: ExecutionContext) {
   }
 }
 
-/** As long as somebody waits with patience, the runner hears that it goes on. */
+/** Waits, and keeps extending the runner's timeout meanwhile. */
 function step(t: ExecutionContext, what: string, holds: () => boolean): Promise<void> {
   return until(
     what,
@@ -110,10 +113,10 @@ function step(t: ExecutionContext, what: string, holds: () => boolean): Promise<
   )
 }
 
-/** What came of a command, once it has ended. */
+/** The result of a command once it has ended. */
 async function endOf(t: ExecutionContext, { child, done }: ReturnType<typeof startRsm>) {
   t.teardown(() => child.kill('SIGKILL'))
-  await step(t, 'it has ended', () => child.exitCode !== null || child.signalCode !== null)
+  await step(t, 'the command has ended', () => child.exitCode !== null || child.signalCode !== null)
   return done
 }
 
@@ -125,7 +128,7 @@ const sizesIn = (directory: string): number[] =>
 const partsIn = (directory: string): string[] =>
   readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.part'))
 
-test('rsm cp to three hosts and back is whole, though the server is killed three times and an agent twice', async (t) => {
+test('rsm cp to three hosts and back is complete although the server is killed three times and an agent twice', async (t) => {
   t.timeout(110_000)
   const { server, copy, killBoth } = await site(t)
   const [ours, theirs] = [temporaryDirectory(t), temporaryDirectory(t)]
@@ -142,13 +145,13 @@ test('rsm cp to three hosts and back is whole, though the server is killed three
   const began = performance.now()
   const sending = copy(source, `web[1-3]:${theirs}/%h/file`)
   const uploaded = () => Math.max(0, ...sizesIn(join(server.dataDir, 'files')))
-  await step(t, 'some of it is on the server', () => uploaded() > size / 8)
+  await step(t, 'a part is on the server', () => uploaded() > size / 8)
   const atUpload = uploaded()
   await server.kill()
   await delay(500)
   await server.start()
   const part = () => Math.max(0, ...sizesIn(join(theirs, 'web2')).filter((bytes) => bytes !== 4))
-  await step(t, 'some of it is on a host', () => part() > size / 8)
+  await step(t, 'a part is on a host', () => part() > size / 8)
   const atCopy = part()
   await killBoth('web2')
   const sent = await endOf(t, sending)
@@ -176,7 +179,7 @@ test('rsm cp to three hosts and back is whole, though the server is killed three
         .filter((name) => !known.has(name))
         .map((name) => statSync(join(files, name), { throwIfNoEntry: false })?.size ?? 0),
     )
-  await step(t, 'some of it is on the server', () => fetched() > size / 8)
+  await step(t, 'a part is on the server', () => fetched() > size / 8)
   const atFetch = fetched()
   await killBoth('web1')
   const received = await endOf(t, receiving)

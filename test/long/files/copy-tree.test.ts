@@ -22,7 +22,7 @@ const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const kind = 'TREE'
 
-test('check of a tree that is not there says what would be written, and writes nothing', async (t) => {
+test('a check of a tree with a missing target lists what would be written, and writes nothing', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   const file = fileRoutes.put('f1', await tarOf(site.slice(0, 4)))
@@ -66,7 +66,7 @@ const bad: [string, TarEntry[] | Buffer, RegExp][] = [
   ['a symlink to nothing', rawHeader('link', '2', 0), /holds "link": a symlink to nothing/],
   ['the root as a file', [good, { name: './', type: 'symlink', linkname: '/etc' }], /holds "\.\/": no name/],
   ['no tar', Buffer.alloc(2048, 'no tar '), /a damaged tar: Invalid tar header/],
-  ['less than it says', rawHeader('bomb', '0', 8 ** 11 - 1), /a damaged tar: Unexpected end/],
+  ['less data than announced', rawHeader('bomb', '0', 8 ** 11 - 1), /a damaged tar: Unexpected end/],
   [
     'a name of many MiB',
     Buffer.concat([rawHeader('PaxHeader', 'x', 64 * 1024 ** 2), Buffer.alloc(64 * 1024 ** 2, 'x')]),
@@ -85,7 +85,7 @@ for (const [title, entries, message] of bad)
     t.false(existsSync('/etc/rsm-bad'))
   })
 
-test('no entry goes through a symlink, one of the target or one of the tree itself', async (t) => {
+test('no entry is written through a symlink, neither of the target nor of the tree', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const outside = join(directory, 'outside')
   const path = join(directory, 'tree')
@@ -102,14 +102,14 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
   t.is(planted.error, `${path}/way is a symbolic link, not a directory: cannot write to ${path}/way`)
   const own = await copy({ file: fileRoutes.put('f2', await tarOf(through.slice(1))), path, kind })
   t.regex(own.error ?? '', /tree\/own is a symbolic link, not a directory/)
-  t.true(own.changed, 'the symlink itself is there by then')
+  t.true(own.changed, 'the symlink itself exists by then')
   const asDirectory = await tarOf([{ name: 'way/', type: 'directory' }])
   t.regex(
     (await copy({ file: fileRoutes.put('f3', asDirectory), path, kind })).error ?? '',
     /way is a symbolic link/,
   )
   holds(t, outside)
-  // The target itself: only where it says that it is a directory.
+  // The target may be a symlink only if it is written as a directory.
   const link = join(directory, 'link')
   symlinkSync(outside, link)
   const file = fileRoutes.put('f4', await tarOf([good]))
@@ -119,7 +119,7 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
   holds(t, outside, 'good')
 })
 
-test('a directory in the place of a file, and a file in that of a directory, are told', async (t) => {
+test('a directory in the place of a file, and the reverse, are reported', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   mkdirSync(join(directory, 'file'))
   writeFileSync(join(directory, 'dir'), '')
@@ -142,7 +142,7 @@ test('a directory in the place of a file, and a file in that of a directory, are
   holds(t, directory, 'dir', 'file')
 })
 
-asRoot('a tree as another user: by that user’s rights', async (t) => {
+asRoot("a tree for another user is written with that user's permissions", async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
   const file = fileRoutes.put('f1', await tarOf(site))
   const path = join(directory, 'site')
@@ -154,7 +154,7 @@ asRoot('a tree as another user: by that user’s rights', async (t) => {
   t.is(lstatSync(join(path, 'current')).uid, statSync(directory).uid)
 })
 
-asRoot('a user outside of the group of a setgid directory keeps its setgid in new directories', async (t) => {
+asRoot('new directories in a setgid directory keep setgid, also for a user outside its group', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
   const path = join(directory, 'shared')
   chmodSync(directory, 0o755)
@@ -170,7 +170,7 @@ asRoot('a user outside of the group of a setgid directory keeps its setgid in ne
   t.is(statSync(join(path, 'sub/file')).gid, 1234)
 })
 
-asRoot('owner and group of a tree are those that are asked for, of its links too', async (t) => {
+asRoot('a tree gets the requested owner and group, its links too', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   const file = fileRoutes.put('f1', await tarOf(site))
@@ -181,7 +181,7 @@ asRoot('owner and group of a tree are those that are asked for, of its links too
   t.like(await copy({ file, path, kind, owner: '1234', group: '2345' }), { changed: false })
 })
 
-test('a cancel in mid-tree leaves whole files and nothing else', async (t) => {
+test('a cancel in the middle of a tree leaves only complete files', async (t) => {
   const { server, agent, fileRoutes, directory } = await copyingAgent(t)
   const entries = Array.from({ length: 4000 }, (_, n) => ({
     name: `${n % 40}/${n}`,
@@ -190,7 +190,7 @@ test('a cancel in mid-tree leaves whole files and nothing else', async (t) => {
   const path = join(directory, 'tree')
   const copy = { file: fileRoutes.put('f1', await tarOf(entries)), path, kind: 'TREE' as const }
   server.order('COPY_FILE', agent.agentId, { taskId: 'cancelled', copy })
-  await until('some of it is there', () => existsSync(path) && readdirSync(path).length > 1)
+  await until('some files exist', () => existsSync(path) && readdirSync(path).length > 1)
   server.send('CANCEL_SCRIPT', { taskId: 'cancelled' })
   t.like(await server.completed('cancelled'), { status: 'CANCELLED', changed: true })
   const found = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('/'))
@@ -204,7 +204,7 @@ test('a cancel in mid-tree leaves whole files and nothing else', async (t) => {
   }
 })
 
-test('10,000 files that are as they should be are found so', async (t) => {
+test('10,000 files that are up to date are left unchanged', async (t) => {
   const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = Array.from({ length: 10_000 }, (_, n) => ({
     name: `${n % 100}/${n}`,

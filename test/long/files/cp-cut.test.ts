@@ -10,7 +10,7 @@ import { startCutLink } from '../../helpers/faults/cut-link.ts'
 const size = 48 * 1024 * 1024
 
 for (const source of ['big', '-'])
-  test(`an upload of ${source} that is cut at every quarter goes on where it was, and is whole`, async (t) => {
+  test(`an upload of ${source} that is cut at every quarter resumes where it stopped and is complete`, async (t) => {
     const { server, theirs, file } = await copyFleet(t, 'web1')
     const bytes = randomBytes(size)
     const path = file('big', bytes)
@@ -38,14 +38,14 @@ for (const source of ['big', '-'])
     t.true(readFileSync(join(theirs, 'copied')).equals(bytes))
   })
 
-test('a file that changes while it is sent is not copied', async (t) => {
+test('a file that changes during the upload is not copied', async (t) => {
   const { server, theirs, file } = await copyFleet(t, 'web1')
   const path = file('big', randomBytes(size))
   const link = await startCutLink(t, server.url)
   link.freeze()
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: link.url, RSM_TOKEN: server.token })
   const { done } = startRsm(['cp', path, `web1:${theirs}/copied`], env)
-  // It asks for hosts before it sends anything, with the file open.
+  // With the file open, the command asks for hosts before it sends any bytes.
   while (link.count === 0) await turn()
   writeFileSync(path, 'short')
   link.thaw()

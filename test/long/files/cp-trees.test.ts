@@ -6,7 +6,7 @@ import test from 'ava'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { copyFleet } from '../../helpers/agents/copy-fleet.ts'
 
-test('cp -r gives a new directory the mode of the one that is copied; what is there keeps mode and owner', async (t) => {
+test('cp -r gives a new directory the mode of the copied one; an existing one keeps mode and owner', async (t) => {
   const { rsm, theirs, ours, file } = await copyFleet(t, 'web1')
   file('private/key', 'k', 0o600)
   const ourPrivate = join(ours, 'private')
@@ -34,7 +34,7 @@ test('cp -r gives a new directory the mode of the one that is copied; what is th
   t.is(statSync(theirs).uid, 0)
 })
 
-test('cp -r of a directory that changes while it is sent is refused, before any host gets it', async (t) => {
+test('cp -r of a directory that changes during the upload is refused before any host gets it', async (t) => {
   const { server, theirs, ours, file } = await copyFleet(t, 'web1')
   for (const name of ['a', 'b']) file(`site/${name}`, randomBytes(24 * 1024 * 1024))
   file('site/z', 'z')
@@ -43,7 +43,7 @@ test('cp -r of a directory that changes while it is sent is refused, before any 
   for (const change of [() => file('site/c', 'c'), () => rmSync(join(ours, 'site/z'))]) {
     const before = count()
     const { done } = startRsm(['cp', '-r', join(ours, 'site'), `web1:${theirs}/copied`], env)
-    // Its names are read by then, and most of its bytes are not.
+    // Its names have been read by then, and most of its bytes have not.
     while (count() === before) await turn()
     change()
     const { exit, stderr } = await done
@@ -54,7 +54,7 @@ test('cp -r of a directory that changes while it is sent is refused, before any 
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
-test('tasks files lists what a task has fetched, and brings it again, whatever some hosts did not have', async (t) => {
+test('tasks files lists the files that a task fetched and downloads them again, even if some hosts had none', async (t) => {
   const { server, rsm, theirs, ours } = await copyFleet(t, 'web1', 'web2')
   writeFileSync(join(theirs, 'web1.log'), 'log of web1\n')
   t.is((await rsm(['cp', `web[1-2]:${theirs}/%h.log`, join(ours, 'first')])).exit, 1)
@@ -94,7 +94,7 @@ test('tasks files lists what a task has fetched, and brings it again, whatever s
   t.regex(other.stderr, /fetches no files: its type is BASH/)
 })
 
-test('tasks show says which file went where, what is its mode and owner there, and which hosts it changed', async (t) => {
+test('tasks show prints source, target, mode and owner of a copy, and the hosts that it changed', async (t) => {
   const { rsm, theirs, file } = await copyFleet(t, 'web1', 'web2')
   writeFileSync(join(theirs, 'web2.conf'), 'port=1\n', { mode: 0o640 })
   const source = file('app\u200b.conf', 'port=1\n')

@@ -21,13 +21,13 @@ import { inTar } from '../../helpers/tar.ts'
 import { until } from '../../helpers/until.ts'
 
 const isRoot = process.getuid?.() === 0
-const asRoot = isRoot ? test : test.skip // Only root may become another user, and read what others may not.
-/** Each of these files says that it has 4,096 bytes, and holds a number of a few digits. */
+const asRoot = isRoot ? test : test.skip // Only root may become another user and read files of others.
+/** Each of these files reports a size of 4,096 bytes and holds a number of a few digits. */
 const statistics = '/sys/class/net/lo/statistics'
 const ofKernel = existsSync(statistics) ? test : test.skip // Only where sysfs is mounted.
 const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, n) => `${n}\n`).join(''))
 
-test('a file comes as it is, with its sum; also an empty one, and what a link leads to where that is asked for', async (t) => {
+test('a file arrives unchanged, with its checksum; also an empty one, and the target of a link if asked for', async (t) => {
   const { fileRoutes, fetch, directory, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   const end = await fetch({ path })
@@ -46,14 +46,14 @@ test('a file comes as it is, with its sum; also an empty one, and what a link le
   t.like(await fetch({ path: link, follow: true }), done)
 })
 
-test('what is no regular file is refused, and not even opened', async (t) => {
+test('a path that is not a regular file is refused without being opened', async (t) => {
   const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const fifo = join(directory, 'fifo')
   spawnSync('mkfifo', [fifo])
   const socket = join(directory, 'socket')
   const listener = createServer().listen(socket)
   t.teardown(() => listener.close())
-  await until('it listens', () => existsSync(socket))
+  await until('the socket exists', () => existsSync(socket))
   mkdirSync(join(directory, 'dir'))
   symlinkSync('fifo', join(directory, 'to-fifo'))
   const cases: [string, RegExp][] = [
@@ -76,7 +76,7 @@ test('what is no regular file is refused, and not even opened', async (t) => {
   )
 })
 
-test('more than the server takes is not sent', async (t) => {
+test('a file larger than the server accepts is not sent', async (t) => {
   const { fileRoutes, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   t.regex((await fetch({ path, maxSize: 1000 })).error ?? '', /has \d+ bytes; the server's limit is 1000$/)
@@ -90,7 +90,7 @@ test('more than the server takes is not sent', async (t) => {
   t.regex((await fetch({ path })).error ?? '', /answered 413 to .*: no file may be larger than 2 GiB$/)
 })
 
-test('a file that grows or shrinks while it is read is sent as it was then, and the result says so', async (t) => {
+test('a file that grows or shrinks during the read is sent as read, and the result says so', async (t) => {
   const { fileRoutes, fetch, path } = await copyingAgent(t)
   const change = (how: () => void) => {
     let isDone = false
@@ -113,7 +113,7 @@ test('a file that grows or shrinks while it is read is sent as it was then, and 
   t.is(came?.sha256, sha256(came?.bytes ?? Buffer.alloc(0)))
 })
 
-ofKernel('a file whose size says nothing comes to its end, alone and in a tree', async (t) => {
+ofKernel('a file without a meaningful size is read to its end, alone and in a tree', async (t) => {
   const { fileRoutes, fetch } = await copyingAgent(t)
   for (const path of ['/proc/version', `${statistics}/collisions`]) {
     const one = await fetch({ path })
@@ -126,7 +126,7 @@ ofKernel('a file whose size says nothing comes to its end, alone and in a tree',
   t.is((await inTar(fileRoutes.sent.get(tree.taskId)?.bytes ?? Buffer.alloc(0))).collisions, '0\n')
 })
 
-test('a tree comes as a tar: files, directories, symlinks; with follow what they lead to', async (t) => {
+test("a tree arrives as a tar of files, directories and symlinks; with follow, of the symlinks' targets", async (t) => {
   const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(join(path, 'sub/empty'), { recursive: true })
@@ -156,7 +156,7 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
   })
 })
 
-asRoot('the mode of a file that nobody may read comes as it is', async (t) => {
+asRoot('the mode of a file without read permission is kept', async (t) => {
   const { fileRoutes, copy, fetch, directory, path } = await copyingAgent(t)
   const tree = join(directory, 'tree')
   mkdirSync(tree, { mode: 0o700 })
@@ -169,7 +169,7 @@ asRoot('the mode of a file that nobody may read comes as it is', async (t) => {
   t.is(modeOf(path), '700')
 })
 
-asRoot('what another user may not read does not come', async (t) => {
+asRoot('a file that the runAs user may not read is not fetched', async (t) => {
   const { fileRoutes, fetch, directory, path } = await copyingAgent(t, { runAs: 'nobody' })
   chmodSync(directory, 0o755)
   writeFileSync(path, 'secret', { mode: 0o600 })
@@ -179,7 +179,7 @@ asRoot('what another user may not read does not come', async (t) => {
   t.false([...fileRoutes.sent.values()].some(({ bytes: sent }) => sent.includes('secret')))
 })
 
-test('an agent that is killed while a file is sent: it goes on, and comes whole', async (t) => {
+test('a file whose agent is killed during the transfer arrives complete', async (t) => {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   const dataDir = await temporaryDirectory(t)
@@ -201,7 +201,7 @@ test('an agent that is killed while a file is sent: it goes on, and comes whole'
   const agent = await agentProcess(t, server, dataDir, { agentId: 'sending' })
   await server.linked()
   server.order('FETCH_FILE', 'sending', { taskId: 'sends', fetch: { path, kind: 'FILE', maxSize: 1e9 } })
-  await until('it is on its way', () => isHeld)
+  await until('the transfer is in progress', () => isHeld)
   await kill(agent, 'SIGKILL')
   await agentProcess(t, server, dataDir, { agentId: 'sending' })
   await server.linked(2)

@@ -30,14 +30,14 @@ async function site(t: ExecutionContext, hostnames: readonly string[] = ['web1']
   }
 }
 
-/** What a task has fetched from a host. */
+/** The file that a task fetched from a host. */
 async function fetched(server: ServerProcess, taskId: string, hostId: number | undefined): Promise<Buffer> {
   const headers = { authorization: `Bearer ${server.token}` }
   const answer = await fetch(`${server.url}/api/tasks/${taskId}/files/${hostId}`, { headers })
   return Buffer.from(await answer.arrayBuffer())
 }
 
-test('a file goes to hosts, is left alone where it is there, and comes back as it is', async (t) => {
+test('a file is copied to hosts, skipped where it is up to date, and fetched back unchanged', async (t) => {
   const { server, hostIds, directory, run } = await site(t, ['web1', 'web2'])
   const bytes = randomBytes(300_000)
   const { fileId } = await upload(server, bytes)
@@ -59,7 +59,7 @@ test('a file goes to hosts, is left alone where it is there, and comes back as i
   for (const hostId of hostIds) t.deepEqual(await fetched(server, back.taskId, hostId), bytes)
 })
 
-test('a script reads a file of the server as its stdin, also a secret one', async (t) => {
+test('a script reads a file of the server as its stdin, also a secret file', async (t) => {
   const { server, run } = await site(t)
   for (const query of ['', 'secret=true']) {
     const { fileId } = await upload(server, 'read me\n', query)
@@ -69,7 +69,7 @@ test('a script reads a file of the server as its stdin, also a secret one', asyn
   }
 })
 
-test('a tree comes as a tar and goes elsewhere as it was', async (t) => {
+test('a fetched tree is a tar, and copied back it is the same tree', async (t) => {
   const { server, hostIds, directory, run } = await site(t)
   const [from, to] = [join(directory, 'from'), join(directory, 'to')]
   await mkdir(join(from, 'deep'), { recursive: true })
@@ -84,7 +84,7 @@ test('a tree comes as a tar and goes elsewhere as it was', async (t) => {
   t.is(await readFile(join(to, 'b'), 'utf8'), 'b')
 })
 
-test('a copy goes on after a kill -9 of the server in its middle, at the rate of its task, and leaves no part', async (t) => {
+test('a copy survives kill -9 of the server, keeps the rate of its task, and leaves no partial file', async (t) => {
   const { server, directory, start } = await site(t, ['web1', 'web2', 'web3'])
   const bytes = randomBytes(400_000)
   const names = ['web1', 'web2', 'web3']
@@ -92,7 +92,7 @@ test('a copy goes on after a kill -9 of the server in its middle, at the rate of
   const copy = { fileId: data.fileId, path: join(directory, '%h'), kind: 'FILE' }
   const taskId = await start({ copy, limitRate: 200_000 })
   await until(
-    'each has a part of its own',
+    'each host has a partial file',
     () => readdirSync(directory).filter((name) => name.endsWith('.part')).length === names.length,
   )
   await server.kill()
@@ -104,7 +104,7 @@ test('a copy goes on after a kill -9 of the server in its middle, at the rate of
   for (const name of names) t.deepEqual(await readFile(join(directory, name)), bytes)
 })
 
-test('hosts that share a directory put the same file into it at once', async (t) => {
+test('hosts that share a directory write the same file to it at once', async (t) => {
   const { server, directory, run } = await site(t, ['web1', 'web2'])
   const bytes = randomBytes(400_000)
   const { fileId } = await upload(server, bytes)
@@ -114,7 +114,7 @@ test('hosts that share a directory put the same file into it at once', async (t)
   t.deepEqual(readdirSync(directory), ['f'])
 })
 
-test('a reader in a loop sees the old file or the new one, never a part, during 200 replacements by a real agent', async (t) => {
+test('a reader sees the old or the new file, never a part, during 200 replacements by a real agent', async (t) => {
   t.timeout(110_000)
   const { server, directory, run } = await site(t)
   const lines = 20_000
@@ -122,7 +122,7 @@ test('a reader in a loop sees the old file or the new one, never a part, during 
   await writeFile(path, wholeText(0, lines))
   const end = readInLoop(t, path, lines)
   let next = 1
-  // Several at once: each of them takes the place of the other.
+  // Several replacements at once, so that they replace each other's file.
   const replacing = async () => {
     for (let n = next++; n <= 200; n = next++) {
       const { fileId } = await upload(server, wholeText(n, lines))
@@ -138,7 +138,7 @@ test('a reader in a loop sees the old file or the new one, never a part, during 
 })
 
 asRoot(
-  'a symlink that another user has planted in a directory that all may write is not followed, by a file or a tree',
+  'a symlink planted by another user in a world-writable directory is not followed, by a file or a tree',
   async (t) => {
     const { server, directory, run } = await site(t)
     const [shared, kept] = [join(directory, 'shared'), join(directory, 'kept')]

@@ -13,7 +13,7 @@ const bytes = Buffer.alloc(3_000_000, 'files of rsm ')
 const names = (directory: string) => readdirSync(directory).sort()
 const partIn = (directory: string) => names(directory).find((name) => /^\.rsm-half-\d+\.part$/.test(name))
 
-/** A copy that has come half its way, at which the server holds it. */
+/** A copy whose download the server holds after half of the file. */
 async function halfway(t: ExecutionContext, timeout = 60) {
   const server = await FakeServer.start()
   t.teardown(() => server.close())
@@ -35,14 +35,14 @@ async function halfway(t: ExecutionContext, timeout = 60) {
   await server.linked()
   const copy = { file: fileRoutes.put('f1', bytes), path, kind: 'FILE' as const }
   server.order('COPY_FILE', agentId, { taskId: 'half', copy, timeout })
-  await until('half of it is written', () => {
+  await until('half of the file is written', () => {
     const part = partIn(directory)
     return part !== undefined && readFileSync(join(directory, part)).length >= 1024 ** 2
   })
   return { server, fileRoutes, agent, dataDir, directory, path, release: () => release() }
 }
 
-/** The process that carries it out: it holds the notes of its temporary files open. */
+/** The process that carries out the order: it keeps the list of its temporary files open. */
 function workerOf(dataDir: string): number {
   const notes = join(dataDir, 'executions/half/parts')
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
@@ -50,12 +50,12 @@ function workerOf(dataDir: string): number {
       const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
       if (open.includes(notes)) return Number(pid)
     } catch {
-      // It has just ended, or is another user's.
+      // The process has just ended or belongs to another user.
     }
-  throw new Error('no process carries the copy out')
+  throw new Error('no process carries out the copy')
 }
 
-test('P54 an agent that is killed in mid-copy: it goes on, and at no moment the target holds a part', async (t) => {
+test('P54 a copy whose agent is killed continues, and the target never holds a partial file', async (t) => {
   const { server, agent, dataDir, directory, path, release } = await halfway(t)
   await kill(agent, 'SIGKILL')
   t.is(readFileSync(path, 'utf8'), 'old')
@@ -68,17 +68,17 @@ test('P54 an agent that is killed in mid-copy: it goes on, and at no moment the 
   holds(t, directory, 'file')
 })
 
-test('a copy that ends while its agent is away: the next one tells how', async (t) => {
+test('the next agent reports a copy that ended while no agent ran', async (t) => {
   const { server, agent, dataDir, directory, path, release } = await halfway(t)
   await kill(agent, 'SIGKILL')
   release()
-  await until('it is replaced', () => readFileSync(path).equals(bytes))
+  await until('the file is replaced', () => readFileSync(path).equals(bytes))
   holds(t, directory, 'file')
   await agentProcess(t, server, dataDir, { agentId })
   t.like(await server.completed('half'), { status: 'SUCCESS', exitCode: 0, changed: true })
 })
 
-test('a server that is away in mid-copy is waited for', async (t) => {
+test('a copy waits for a server that goes down during the download', async (t) => {
   const { server, fileRoutes, directory, path } = await halfway(t)
   const { port } = server
   await server.close()
@@ -86,13 +86,13 @@ test('a server that is away in mid-copy is waited for', async (t) => {
   t.teardown(() => next.close())
   const again = new FileRoutes(next)
   again.files.set('f1', bytes)
-  await until('it is replaced', () => readFileSync(path).equals(bytes))
+  await until('the file is replaced', () => readFileSync(path).equals(bytes))
   t.regex(again.requests[0]?.range ?? '', /^bytes=1\d{6}-$/)
   t.is(fileRoutes.requests.length, 1)
-  await until('nothing else is left', () => names(directory).length === 1)
+  await until('the temporary file is gone', () => names(directory).length === 1)
 })
 
-test('a cancel in mid-copy leaves the old file and nothing else', async (t) => {
+test('a cancel during a copy leaves only the old file', async (t) => {
   const { server, directory, path } = await halfway(t)
   server.send('CANCEL_SCRIPT', { taskId: 'half' })
   const complete = await server.completed('half')
@@ -102,9 +102,9 @@ test('a cancel in mid-copy leaves the old file and nothing else', async (t) => {
   holds(t, directory, 'file')
 })
 
-test('a copy that has lost its leave and is killed: its temporary file goes all the same', async (t) => {
+test('the temporary file of a copy that was killed after losing its permission is removed', async (t) => {
   const { server, dataDir, directory, path } = await halfway(t)
-  // As of one that is cancelled, and that TERM does not end within 5 s.
+  // The state of a cancelled copy that TERM does not end within 5 s.
   rmSync(join(dataDir, 'executions/half/leave'))
   process.kill(workerOf(dataDir), 'SIGKILL')
   t.is((await server.completed('half')).status, 'FAILED')
@@ -112,7 +112,7 @@ test('a copy that has lost its leave and is killed: its temporary file goes all 
   holds(t, directory, 'file')
 })
 
-test('a copy ends by itself where its agent is gone, and the directory of its order', async (t) => {
+test('a copy ends once its agent and the directory of its order are gone', async (t) => {
   const { server, agent, dataDir, directory, path } = await halfway(t)
   const worker = workerOf(dataDir)
   await kill(agent, 'SIGKILL')
@@ -123,14 +123,14 @@ test('a copy ends by itself where its agent is gone, and the directory of its or
   holds(t, directory, 'file')
 })
 
-test('a copy whose time is over leaves the old file and nothing else', async (t) => {
+test('a copy that times out leaves only the old file', async (t) => {
   const { server, directory, path } = await halfway(t, 10)
   t.is((await server.completed('half')).status, 'TIMEOUT')
   t.is(readFileSync(path, 'utf8'), 'old')
   holds(t, directory, 'file')
 })
 
-test('a copy whose process is killed: its temporary file goes all the same', async (t) => {
+test('the temporary file of a killed copy is removed', async (t) => {
   const { server, dataDir, directory, path } = await halfway(t)
   process.kill(workerOf(dataDir), 'SIGKILL')
   const complete = await server.completed('half')
@@ -139,7 +139,7 @@ test('a copy whose process is killed: its temporary file goes all the same', asy
   holds(t, directory, 'file')
 })
 
-test('what a dead copy has left is removed at the start of the agent', async (t) => {
+test('an agent removes the temporary file of a dead copy when it starts', async (t) => {
   const { server, agent, dataDir, directory, path } = await halfway(t)
   const worker = workerOf(dataDir)
   await kill(agent, 'SIGKILL')
@@ -151,7 +151,7 @@ test('what a dead copy has left is removed at the start of the agent', async (t)
   holds(t, directory, 'file')
 })
 
-test('a restart of the host in mid-copy: LOST, and what was left is removed', async (t) => {
+test('a host restart during a copy makes it LOST, and its temporary file is removed', async (t) => {
   const { server, agent, dataDir, directory } = await halfway(t)
   const worker = workerOf(dataDir)
   const wrapper = Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${worker}/stat`, 'latin1'))?.[1])

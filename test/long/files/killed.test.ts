@@ -11,22 +11,22 @@ import { until } from '../../helpers/until.ts'
 
 const capabilities = { files: true }
 
-/** A body that sends so much and then nothing, until its connection ends. */
+/** A body that sends these bytes and then nothing until its connection ends. */
 function stalled(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(bytes) })
 }
 
-/** Begins to send, kills the server when some of it is stored, and starts it again. */
+/** Starts to send, kills the server once a part is stored, and starts it again. */
 async function cut(server: ServerProcess, send: () => Promise<unknown>, hasCome: () => Promise<boolean>) {
   const sending = send().catch(() => undefined)
-  await until('some of it is stored', hasCome)
+  await until('a part is stored', hasCome)
   await server.kill()
   await sending
   await server.start()
 }
 
 for (const secret of [false, true])
-  test(`an upload goes on after a kill -9 of the server at every quarter, and is whole${secret ? ', sealed as well' : ''}`, async (t) => {
+  test(`an upload survives kill -9 of the server at every quarter and is complete${secret ? ', sealed as well' : ''}`, async (t) => {
     const server = await startServerProcess(t)
     const bytes = randomBytes(4_000_000)
     const { data } = await sendBytes(server, 'POST', `/api/files?size=${bytes.length}&secret=${secret}`)
@@ -49,7 +49,7 @@ for (const secret of [false, true])
     t.like(ended.data, { isComplete: true, sha256: sha256Of(bytes) })
   })
 
-test('P54 an agent goes on to read where a kill -9 of the server has cut it, at the rate of its task, and has it whole', async (t) => {
+test('P54 an agent resumes a download cut by kill -9 of the server, at the rate of its task, and it is complete', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   await ScriptedAgent.link(server, identity, { capabilities })
@@ -61,7 +61,7 @@ test('P54 an agent goes on to read where a kill -9 of the server has cut it, at 
     target: { hostIds: [identity.hostId] },
   })
   await until(
-    'the order has left',
+    'the order is sent',
     async () => (await agentReads(server, identity, fileId, 'bytes=0-0')).status === 206,
   )
   const headers = { authorization: `Bearer ${identity.token}` }
@@ -71,7 +71,7 @@ test('P54 an agent goes on to read where a kill -9 of the server has cut it, at 
   const reading = (async () => {
     for await (const piece of response.body ?? []) got.push(piece)
   })()
-  await until('some of it has come', () => size() > 30_000)
+  await until('a part has arrived', () => size() > 30_000)
   await server.kill()
   await t.throwsAsync(reading)
   t.true(size() < bytes.length)
@@ -88,7 +88,7 @@ test('P54 an agent goes on to read where a kill -9 of the server has cut it, at 
   t.true((await scrape(server)).of('rsm_file_bytes_total{direction="out"}') >= rest.bytes.length)
 })
 
-test('P57 what a host sends goes on after a kill -9 of the server', async (t) => {
+test('P57 a file sent by a host resumes after kill -9 of the server', async (t) => {
   const server = await startServerProcess(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities })
@@ -101,7 +101,7 @@ test('P57 what a host sends goes on after a kill -9 of the server', async (t) =>
   const of = { url: server.url, token: identity.token }
   const put = (query: string, body?: Uint8Array | ReadableStream<Uint8Array>) =>
     sendBytes(of, 'PUT', `/api/agent/tasks/${taskId}/file?${query}`, body)
-  /** Any offset but the right one says which that is. */
+  /** The response to a wrong offset contains the right one. */
   const offset = async () => (await put('offset=9999999')).data?.offset as number
   const stored = join(server.dataDir, 'files', `${taskId}-${identity.hostId}`)
   const hasCome = async () => ((await stat(stored).catch(() => null))?.size ?? 0) > 0

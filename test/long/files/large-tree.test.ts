@@ -7,7 +7,7 @@ import { copyFleet } from '../../helpers/agents/copy-fleet.ts'
 
 const files = 10_000
 
-test('rsm cp of a tree of 10,000 files, again, changes nothing on any host, and leaves each file as it is', async (t) => {
+test('a repeated rsm cp of a tree of 10,000 files changes nothing on any host', async (t) => {
   t.timeout(110_000)
   const { rsm, ours, theirs, there } = await copyFleet(t, 'web1', 'web2')
   const source = join(ours, 'site')

@@ -8,7 +8,7 @@ import { inTar } from '../../helpers/tar.ts'
 
 const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, n) => `${n}\n`).join(''))
 
-test('a copy goes on where it was cut, at every quarter, and waits for a server that has no room', async (t) => {
+test('a copy resumes where it was cut, at every quarter, and waits while the server has no room', async (t) => {
   const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const content = Buffer.alloc(400_000, 'files of rsm ')
   const file = fileRoutes.put('f1', content)
@@ -29,7 +29,7 @@ test('a copy goes on where it was cut, at every quarter, and waits for a server 
   holds(t, directory, 'file')
 })
 
-test('a file that is cut on its way goes on where the server has it, and waits for one that has no room', async (t) => {
+test('a file cut in transit resumes where the server has it, and waits while the server has no room', async (t) => {
   const { fileRoutes, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   let nth = 0
@@ -40,7 +40,7 @@ test('a file that is cut on its way goes on where the server has it, and waits f
       response.writeHead(503, { 'retry-after': '0.1' }).end()
       return true
     }
-    // Takes a part, and says nothing; later takes all, and says nothing.
+    // Accepts a part and does not respond; later accepts all and does not respond.
     if (nth === 3 || nth === 5) {
       const taskId = request.url?.split('/')[4] ?? ''
       const held = fileRoutes.sent.get(taskId)
@@ -58,7 +58,7 @@ test('a file that is cut on its way goes on where the server has it, and waits f
   t.is(fileRoutes.sent.get(end.taskId)?.sha256, sha256(bytes))
 })
 
-test('a tree of which something goes or comes while it is read is sent as it was then, and the result says so', async (t) => {
+test('a tree that gains or loses a file during the read is sent as read, and the result says so', async (t) => {
   const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(path)
@@ -76,7 +76,7 @@ test('a tree of which something goes or comes while it is read is sent as it was
   }
 })
 
-test('a tree that leads to nothing or into itself, is too large, or holds what no file is, is told', async (t) => {
+test('a tree with a dangling link, a cycle, a special file, or too many bytes is reported', async (t) => {
   const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(join(path, 'sub'), { recursive: true })

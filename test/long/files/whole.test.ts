@@ -14,7 +14,7 @@ const lines = 20_000
 
 const desired = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
 
-/** What the process of an order is given. */
+/** The files that the process of an order gets. */
 async function workspaceOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
   const execution = await temporaryDirectory(t)
   fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' })(execution, { taskId, runAs: null, copy })
@@ -27,7 +27,7 @@ const orderFor = (text: Buffer, path: string): CopyOrder => ({
   kind: 'FILE',
 })
 
-/** Copies a text in this process, as the process of an order does; `received` is called when the last byte has come. */
+/** Copies a text in this process, as the process of an order does; `received` is called after the last byte. */
 async function copyText(
   t: ExecutionContext,
   n: number,
@@ -49,7 +49,7 @@ async function copyText(
   }
 }
 
-test('a reader in a loop sees the old file or the new one, never a part, during 200 replacements', async (t) => {
+test('a reader sees the old or the new file, never a part, during 200 replacements', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'file')
   writeFileSync(path, wholeText(0, lines))
@@ -59,7 +59,7 @@ test('a reader in a loop sees the old file or the new one, never a part, during 
   t.deepEqual(readdirSync(directory), ['file'])
 })
 
-test('a cancel that is on the disk wins over a file that is about to take its place', async (t) => {
+test('a cancel that is on disk wins over a file that is about to be replaced', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'file')
   writeFileSync(path, 'old')
@@ -70,7 +70,7 @@ test('a cancel that is on the disk wins over a file that is about to take its pl
   t.deepEqual(readdirSync(directory), ['file'])
 })
 
-test('a name that somebody else has is left to him, not followed, and not removed with what is ours', async (t) => {
+test('a temporary name taken by another user is neither followed nor removed with our own files', async (t) => {
   const directory = await temporaryDirectory(t)
   const secret = join(directory, 'secret')
   writeFileSync(secret, 'kept')
