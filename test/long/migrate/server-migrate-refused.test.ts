@@ -8,7 +8,7 @@ import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
-/** Those that the command loads. */
+/** Packages that the command loads. */
 const packages = [
   '@oclif/core',
   'cli-table3',
@@ -22,7 +22,7 @@ const packages = [
   'tweetnacl',
 ]
 
-test('a migration refuses keys of another store, a directory that is damaged or of others, and a cancel half done', async (t) => {
+test('a migration refuses keys of another store, a damaged or foreign directory, and an unfinished cancel', async (t) => {
   t.timeout(110_000)
   const postgres = await startPostgres(atExit)
   const empty = () => postgres.database({ migrated: false })
@@ -50,7 +50,7 @@ test('a migration refuses keys of another store, a directory that is damaged or 
   await refused([...there, '--keys', join(keys, 'seal.key')], /seal\.key cannot be read: ENOTDIR/)
   const back = ['--from', shared, '--to', to]
   await refused([...back, '--keys', join(from, 'keys')], foreign)
-  // What a server leaves that is killed while it cancels a task of many hosts.
+  // The remains of a server that was killed while it cancelled a task of many hosts.
   const database = openDatabase(t, shared)
   await database.ask('api', `insert into rsm.cancels(task_id, at) values ('a', '2026-01-01T00:00:00.000Z')`)
   await refused(back, /stopped in the middle of a cancel\n.*start a server once/)
@@ -83,7 +83,7 @@ test('a migration refuses keys of another store, a directory that is damaged or 
   t.is(moved.exit, 0, moved.stderr)
 })
 
-test('a migration needs both ends, and none that can not be one', async (t) => {
+test('a migration needs a valid source and a valid target', async (t) => {
   const home = temporaryDirectory(t)
   const [url, nowhere] = ['postgres://rsm@127.0.0.1:1/rsm', 'postgres://rsm@127.0.0.1:1']
   const refused = async (argv: readonly string[], says: RegExp) => {

@@ -20,7 +20,7 @@ import { atExit, type Postgres, postgresTest, startPostgres } from '../../helper
 import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-// One after the other: each runs many processes, and has its own patience.
+// Serial: each test runs many processes and has its own timeout.
 const test = postgresTest.serial
 
 let postgres: Promise<Postgres> | undefined
@@ -40,7 +40,7 @@ function commandLine(t: ExecutionContext) {
   }
 }
 
-/** All files of a directory but its lock, by name, with their digests. */
+/** Digests of all files of a directory except its lock, by name. */
 async function filesOf(directory: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
@@ -57,13 +57,13 @@ const day = 24 * 3600_000
 const began = Date.now()
 const dayBefore = (days: number) => new Date(began - days * day).toISOString()
 
-/** Of all servers here, which are one after the other. */
+/** Uploads of all servers of this file, which run one after the other. */
 let uploads: { fileId: string }[] = []
 
-/** A task but for the server that carries it out: one with a store of its own has no name. */
+/** A task without its server: one with a store of its own has no name. */
 const ofAnyServer = (task: Record<string, unknown>) => ({ ...task, server: undefined })
 
-/** What people see of a server that does not change by itself. */
+/** State of a server as users see it, without values that change on their own. */
 async function seen(server: ServerProcess, taskIds: readonly string[], hostId: number, sessionId: string) {
   const files = []
   for (const { fileId } of uploads) files.push(await server.data('GET', `/api/files/${fileId}`))
@@ -100,7 +100,7 @@ async function seen(server: ServerProcess, taskIds: readonly string[], hostId: n
 
 const shell = (text: string) => ({ script: { content: text } })
 
-/** A server with something of all that it keeps. */
+/** A server with an example of everything that it stores. */
 async function filled(t: ExecutionContext) {
   const server = await startServerProcess(t)
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
@@ -114,7 +114,7 @@ async function filled(t: ExecutionContext) {
     rows: 24,
   })
   agent.send('TERMINAL_OUTPUT', { sessionId, data: 'gesehen: ä 😀\r\n', sequence: 0 })
-  await until('it is recorded', async () => {
+  await until('the output is recorded', async () => {
     const { body } = await server.api('GET', `/api/terminals/${sessionId}/recording`)
     return String(body.data).includes('gesehen: ä 😀')
   })
@@ -159,7 +159,7 @@ const sample = (at: number): Metrics => ({
   network: { rxBytesPerSec: 1, txBytesPerSec: 2, connections: 3 },
 })
 
-/** Samples of a host at these times; answers where they are. */
+/** Writes samples of a host with these times; returns their directory. */
 async function writeSamples(dataDir: string, hostId: number, times: readonly number[]): Promise<string> {
   const metrics = join(dataDir, 'metrics', String(hostId))
   await mkdir(metrics, { recursive: true })
@@ -170,12 +170,12 @@ async function writeSamples(dataDir: string, hostId: number, times: readonly num
   return metrics
 }
 
-/** Options of a server on a database; `name`: of its own data directory. */
+/** Options of a server on a database, with its own data directory. */
 const onStore = (store: string, keysDir: string, dataDir: string) => ({
   SERVER_OPTIONS: JSON.stringify({ store, keysDir, dataDir, serverName: 'a' }),
 })
 
-/** Alters a line in the middle, so that it is no entry, and puts one behind it that never was one. */
+/** Damages a line in the middle, and adds a line that was never an entry after it. */
 async function damageLine(file: string): Promise<Buffer> {
   const lines = (await readFile(file, 'latin1')).split('\n')
   const middle = Math.floor(lines.length / 2)
@@ -191,14 +191,14 @@ async function auditOf(server: ServerProcess): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer())
 }
 
-/** Samples of all hosts, each a line. */
+/** The number of samples of all hosts. */
 async function samplesIn(dataDir: string): Promise<number> {
   const metrics = join(dataDir, 'metrics')
   const texts = await Promise.all((await readdir(metrics)).map((host) => textIn(join(metrics, host))))
   return texts.flatMap((text) => text.match(/^.+$/gm) ?? []).length
 }
 
-/** What is in all files of a directory. */
+/** The text of all files of a directory. */
 async function textIn(directory: string): Promise<string> {
   const names = (await readdir(directory)).sort()
   return (await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')))).join('')
@@ -206,7 +206,7 @@ async function textIn(directory: string): Promise<string> {
 
 const startsWith = (whole: Buffer, begin: Buffer) => whole.subarray(0, begin.length).equals(begin)
 
-test('a server moves to PostgreSQL and back: all is as it was, and a task that runs goes on, once', async (t) => {
+test('a server moves to PostgreSQL and back with all its data, and a running task continues once', async (t) => {
   t.timeout(110_000)
   const { server, hostId, offline, agent, sessionId, ended } = await filled(t)
   const { home, migrate, start } = commandLine(t)
@@ -214,10 +214,13 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   const script = `echo start >> ${journal}; echo begönne; while [ ! -e ${gate} ]; do sleep 0.1; done; echo fertig`
   const open = await startTask(server, [hostId], shell(script))
   await running(server, open)
-  await until('it has begun', async () => existsSync(journal) && (await entries(server, open)).length === 1)
+  await until(
+    'the script runs',
+    async () => existsSync(journal) && (await entries(server, open)).length === 1,
+  )
   const waiting = await startTask(server, [offline.hostId], { ...shell('true'), queueSeconds: 3600 })
   const from = server.dataDir
-  // Of a host without an agent: nothing else writes samples of it, however long this takes.
+  // A host without an agent: no other samples of it are written, however long this takes.
   const metrics = await writeSamples(from, offline.hostId, [
     began - 3600_000,
     began - 3590_000,
@@ -248,7 +251,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   })
   t.is(moved.moved.auditBytes, audit.length)
   const { '/postgres.json': _, ...left } = await filesOf(from)
-  t.deepEqual(left, files, 'it is as it was')
+  t.deepEqual(left, files, 'the source is unchanged')
   const refused = await start('--data-dir', from)
   t.is(refused.exit, 6)
   t.regex(refused.stderr, /belongs to a server whose store is postgres:\/\/rsm@/)
@@ -260,7 +263,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   t.is((await task(server, open)).status, 'RUNNING')
   const cursor = (await entries(server, open)).at(-1)?.id
   await until(
-    'the agent has come',
+    'the agent is linked',
     async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent?.connected === true,
   )
   await writeFile(gate, '')
@@ -309,7 +312,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   t.is(await textIn(join(to, 'metrics', String(offline.hostId))), written)
 })
 
-/** A data directory whose server has stopped, with much output. */
+/** The data directory of a stopped server with much output. */
 async function large(t: ExecutionContext): Promise<string> {
   const { server, ended, agent } = await filled(t)
   await agent.cut()
@@ -333,7 +336,7 @@ async function large(t: ExecutionContext): Promise<string> {
   return server.dataDir
 }
 
-test('a migration that is killed leaves the source as it was and a target on which nothing starts; the next one begins anew', async (t) => {
+test('a killed migration leaves the source unchanged and a target on which no server starts; the next one starts over', async (t) => {
   t.timeout(110_000)
   const from = await large(t)
   const { home, migrate, startMigrate, start } = commandLine(t)
@@ -364,7 +367,7 @@ test('a migration that is killed leaves the source as it was and a target on whi
   cut.child.kill('SIGKILL')
   await cut.done
   t.deepEqual(await filesOf(from), files)
-  await until('the lock of the killed one has fallen', async () => {
+  await until('the lock of the killed migration is released', async () => {
     const started = await start(...onTarget)
     t.is(started.exit, 6)
     return started.stderr.includes('to this store is incomplete')
@@ -382,7 +385,7 @@ test('a migration that is killed leaves the source as it was and a target on whi
   const { '/postgres.json': _, ...left } = await filesOf(from)
   t.deepEqual(left, files)
   let back = await migrate('--from', store, '--to', to)
-  await until('the lock of the killed one has fallen', async () => {
+  await until('the lock of the killed migration is released', async () => {
     if (back.exit !== 0) back = await migrate('--from', store, '--to', to)
     return back.exit === 0
   })
@@ -395,7 +398,7 @@ test('a migration that is killed leaves the source as it was and a target on whi
 
 const sumsIn = async (directory: string) => sumsOf((await readDirectory(directory)).reader, () => undefined)
 
-test('what differs in its new place is found by the comparison, whatever it is', async (t) => {
+test('the comparison finds every kind of difference in the target', async (t) => {
   t.timeout(110_000)
   const { server, agent, hostId } = await filled(t)
   await agent.cut()
@@ -432,7 +435,7 @@ test('what differs in its new place is found by the comparison, whatever it is',
   }
 })
 
-test('what can not be moved is refused before anything is written, with the way out', async (t) => {
+test('a migration that cannot work is refused before anything is written, with advice', async (t) => {
   t.timeout(110_000)
   const { server, agent, ended } = await filled(t)
   await agent.cut()
