@@ -4,7 +4,7 @@ import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { badValues, type Kind, textOf, withField } from '../../helpers/faults/bad-fields.ts'
 
-/** Every message of a server: a good payload, and of what kind each of its fields is. */
+/** Every message of a server: a valid payload, and the kind of each of its fields. */
 const messages: Record<string, { good: object; fields: Record<string, Kind> }> = {
   EXECUTE_SCRIPT: {
     good: {
@@ -70,14 +70,14 @@ const messages: Record<string, { good: object; fields: Record<string, Kind> }> =
   TERMINAL_CLOSE: { good: { sessionId: 's1' }, fields: { sessionId: 'id' } },
 }
 
-test('P31 every field of every message of a server that is missing, of another kind or out of range is ERROR 400', async (t) => {
+test("P31 a field of a server's message that is missing, of a wrong type or out of range is ERROR 400", async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const running = `while [ ! -e ${dataDir}/go ]; do sleep 0.05; done; echo end`
   server.execute(agent.agentId, { taskId: 't1', script: running })
   const cases = Object.entries(messages).flatMap(([type, { good, fields }]) =>
     Object.entries({ ...fields }).flatMap(([path, kind]) =>
       badValues[kind]
-        // An absent `params` member is no fault, and an empty or odd name of one is the runner's to judge.
+        // An absent `params` member is valid, and the runner judges an empty or unusual name of one.
         .filter((value) => !(path === 'params.A' && typeof value === 'symbol'))
         .map((value) => ({ type, path, payload: withField(good, path, value) })),
     ),
@@ -85,7 +85,7 @@ test('P31 every field of every message of a server that is missing, of another k
   for (const [n, { type, payload }] of cases.entries())
     server.sendText(textOf({ type, id: `bad-${n}`, timestamp: '', payload }))
   server.sendText(JSON.stringify({ type: 'NOSUCH', id: 'end', timestamp: '', payload: {} }))
-  await server.until(() => server.errors.some(({ refId }) => refId === 'end'), 'all are answered')
+  await server.until(() => server.errors.some(({ refId }) => refId === 'end'), 'all frames have a response')
   for (const [n, { type, path, payload }] of cases.entries()) {
     const error = server.errors.find(({ refId }) => refId === `bad-${n}`)
     const what = `${type} ${path} ${JSON.stringify(payload).slice(0, 200)}`
@@ -101,12 +101,12 @@ test('P31 every field of every message of a server that is missing, of another k
 
 for (const [what, data] of [
   ['a binary frame', Buffer.from('{}')],
-  ['text that is no JSON', '{"type":'],
-  ['JSON that is no object', '[]'],
+  ['text that is not JSON', '{"type":'],
+  ['JSON that is not an object', '[]'],
   ['a frame without type', '{"id":"1"}'],
   ['a frame without id', '{"type":"SCRIPT_ACK"}'],
 ] as const)
-  test(`P32 ${what} of a server closes the link with 4400; the agent links anew and goes on`, async (t) => {
+  test(`P32 ${what} from a server closes the link with 4400; the agent links again and works`, async (t) => {
     const { server, agent } = await linkedAgent(t)
     const { socket } = server
     const closed = new Promise<number>((resolve) => {
@@ -119,7 +119,7 @@ for (const [what, data] of [
     t.is((await server.completed('next')).status, 'SUCCESS')
   })
 
-test('P33 a frame of a server may have 8 MiB; over that the link is closed with 1009, and made anew', async (t) => {
+test('P33 a frame of a server may have 8 MiB; a larger one closes the link with 1009, and the agent links again', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const mebibyte = 1024 * 1024
   server.execute(agent.agentId, { taskId: 'large', script: `echo on #${'x'.repeat(7 * mebibyte)}` })
@@ -135,12 +135,12 @@ test('P33 a frame of a server may have 8 MiB; over that the link is closed with 
   t.is((await server.completed('next')).status, 'SUCCESS')
 })
 
-test('P22 P26 acknowledgements of what was never sent, that go back, or end what runs lose nothing', async (t) => {
+test('P22 P26 acknowledgements of unsent output, lower ones, and ends of running scripts lose nothing', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   server.acksOutput = false
   const script = `echo one; while [ ! -e ${dataDir}/go ]; do sleep 0.05; done; echo two; exit 3`
   server.execute(agent.agentId, { taskId: 'acks', script })
-  await server.until(() => server.text('acks') === 'one\n', 'its first output')
+  await server.until(() => server.text('acks') === 'one\n', 'the first output arrives')
   const acks: object[] = [
     { sequence: 2 ** 53 - 1 },
     { sequence: 1 },
@@ -162,10 +162,10 @@ test('P22 P26 acknowledgements of what was never sent, that go back, or end what
   server.socket?.terminate()
   await server.linked(2)
   const named = server.hellos.at(-1)?.tasks.map(({ taskId }) => taskId)
-  t.true(named?.includes('acks'), 'an end is kept until it is acknowledged as one')
+  t.true(named?.includes('acks'), 'an end is kept until it is acknowledged as an end')
 })
 
-test('an error that quotes a long path is cut to what the protocol takes, and so the execution ends', async (t) => {
+test("an error that quotes a long path is cut to the protocol's limit, and the execution ends", async (t) => {
   const { server, agent } = await linkedAgent(t)
   const workDir = `/${'x'.repeat(4095)}`
   server.execute(agent.agentId, { taskId: 'long', script: 'true', workDir })
@@ -174,7 +174,7 @@ test('an error that quotes a long path is cut to what the protocol takes, and so
   t.is(complete.error?.length, 4096)
 })
 
-test('cancels without end of tasks that never come are bounded, and what comes is served', async (t) => {
+test('endless cancels of unknown tasks are bounded, and the next task still runs', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   for (let n = 0; n < 12_000; n++) server.send('CANCEL_SCRIPT', { taskId: `never-${n}` })
   server.execute(agent.agentId, { taskId: 'after', script: `touch ${dataDir}/ran` })

@@ -8,7 +8,7 @@ import { badBodies, badIds, badQueries } from '../../helpers/faults/bad-input.ts
 import { type Answer, callerOf, openFixture, pathOf, send } from '../../helpers/faults/every-operation.ts'
 import type { TestServer } from '../../helpers/servers/server.ts'
 
-/** Inputs per operation; the continuous run takes more. */
+/** Inputs per operation; the continuous run uses more. */
 const runs = Number(process.env['RSM_BAD_INPUTS'] ?? 1500)
 const seed = Number(process.env['RSM_BAD_INPUT_SEED'] ?? Date.now() % 2 ** 31)
 const atOnce = 16
@@ -18,7 +18,7 @@ const withBody = operations.filter(({ operation }) => operation.body !== undefin
 const withQuery = operations.filter(({ operation }) => operation.query !== undefined)
 const withId = operations.filter(({ url }) => url.includes(':'))
 
-/** Every file of the store, with its size: what a refused request must not change. */
+/** Names and sizes of the store's files, which a refused request must not change. */
 async function storeSize(server: TestServer): Promise<string> {
   const directory = join(server.dataDir, 'store')
   const names = (await readdir(directory)).toSorted()
@@ -26,7 +26,7 @@ async function storeSize(server: TestServer): Promise<string> {
   return names.map((name, index) => `${name} ${sizes[index]}`).join('\n')
 }
 
-/** What holds of every answer to bad input: an envelope that names the fault, and nothing of our insides. */
+/** Checks that the response to bad input is an envelope that names the error and reveals no internals. */
 function checkRefusal(t: ExecutionContext, { status, text }: Answer, what: string): void {
   const shown = `${what}\n→ ${status} ${text.slice(0, 500)}`
   if (status < 400 || status >= 500) t.fail(shown)
@@ -37,10 +37,10 @@ function checkRefusal(t: ExecutionContext, { status, text }: Answer, what: strin
   }
   if (code !== status || message === '' || (errors && errors.some((fault) => fault.message === '')))
     t.fail(shown)
-  if (/node_modules|\.js:\d|\bat \w+ \(|rsm-server-/.test(text)) t.fail(`shows its insides: ${shown}`)
+  if (/node_modules|\.js:\d|\bat \w+ \(|rsm-server-/.test(text)) t.fail(`reveals internals: ${shown}`)
 }
 
-/** Draws inputs in rounds, so that they are sent many at a time and reproducible by the seed; half are drawn twice, and sent once. */
+/** Draws inputs and sends them in groups, reproducible by the seed; duplicates, about half, are sent once. */
 async function drive(
   inputs: fc.Arbitrary<string>,
   count: number,
@@ -51,7 +51,7 @@ async function drive(
     await Promise.all(drawn.slice(from, from + atOnce).map(work))
 }
 
-test(`bad bodies of every operation are 4xx that name the fault, and change nothing (seed ${seed})`, async (t) => {
+test(`bad bodies of every operation are 4xx with the error, and change nothing (seed ${seed})`, async (t) => {
   const fixture = await openFixture(t)
   for (const one of withBody) {
     const schema = one.operation.body
@@ -64,12 +64,12 @@ test(`bad bodies of every operation are 4xx that name the fault, and change noth
     await drive(badBodies(good), runs, async (body) => {
       let parsed: unknown
       try {
-        // A byte order mark may be skipped (RFC 8259 §8.1), and is.
+        // A byte order mark may be skipped (RFC 8259 §8.1), as the server does.
         parsed = JSON.parse(body.replace(/^\ufeff/, ''))
       } catch {
         parsed = undefined
       }
-      // What is good by the schema may well be carried out; another test sends those.
+      // A body that is valid by the schema may be carried out; another test sends those.
       if (body === '' || (parsed !== undefined && isGood(parsed))) return
       checkRefusal(
         t,
@@ -82,11 +82,11 @@ test(`bad bodies of every operation are 4xx that name the fault, and change noth
   t.pass()
 })
 
-test(`odd bodies that the schema allows never break an operation (seed ${seed})`, async (t) => {
+test(`unusual bodies that the schema allows never break an operation (seed ${seed})`, async (t) => {
   const fixture = await openFixture(t)
   const { ids } = fixture
   for (const one of withBody) {
-    // Each of these costs a password hash, or ends the session that asks.
+    // Each of these costs a password hash or ends the session of the caller.
     if (['login', 'createUser', 'updateUser', 'changePassword'].includes(one.operation.id)) continue
     const isGood = bodyAjv.compile(structuredClone(one.operation.body) as object)
     const good = (one.operation.body as { examples?: unknown[] }).examples?.[0]
@@ -106,14 +106,14 @@ test(`odd bodies that the schema allows never break an operation (seed ${seed})`
   t.is((await fixture.server.api('GET', `/api/hosts/${ids['hosts']}`)).status, 200)
 })
 
-test(`bad queries of every operation are 4xx, odd ones are answered (seed ${seed})`, async (t) => {
+test(`bad queries of every operation are 4xx, unusual ones get a response (seed ${seed})`, async (t) => {
   const fixture = await openFixture(t)
   for (const one of withQuery) {
     const schema = one.operation.query as { properties?: object }
     const names = Object.keys(schema.properties ?? {})
     const isGood = queryValidator(structuredClone(schema))
     const token = callerOf(one, fixture)
-    // A read that is good would follow a stream for ever, and a delete delete.
+    // A valid read may follow a stream forever, and a valid delete would delete.
     const sendable = one.method === 'GET'
     await drive(badQueries(names), runs, async (query) => {
       const given: Record<string, unknown> = {}
@@ -134,7 +134,7 @@ test(`bad queries of every operation are 4xx, odd ones are answered (seed ${seed
   t.pass()
 })
 
-test('an id of a path that names nothing is a 4xx of every operation, whatever is written there', async (t) => {
+test('an unknown id in a path is a 4xx of every operation, in whatever form', async (t) => {
   const fixture = await openFixture(t)
   const before = await storeSize(fixture.server)
   for (const one of withId)
@@ -149,7 +149,7 @@ test('an id of a path that names nothing is a 4xx of every operation, whatever i
   t.is(await storeSize(fixture.server), before)
 })
 
-test('a body in another media type is 415, compressed ones too', async (t) => {
+test('a body in another media type is 415, also a compressed one', async (t) => {
   const { server } = await openFixture(t)
   const before = await storeSize(server)
   for (const { method, url, operation } of withBody) {

@@ -29,7 +29,7 @@ function readAll(output: ExecutionOutput): Kept {
   return { stdout: of('stdout'), stderr: of('stderr'), chunks }
 }
 
-/** A script's writes, and what the agent does between them. */
+/** A script's writes, and the agent's actions between them. */
 const act = fc.oneof(
   { weight: 5, arbitrary: fc.record({ stream: fc.constantFrom(...streams), size: fc.nat(9) }) },
   { weight: 3, arbitrary: fc.constant('cut' as const) },
@@ -40,7 +40,7 @@ const anyBytes = fc.oneof(
   fc
     .string({ unit: fc.constantFrom('a', 'é', '€', '😀', '\0', '\n'), maxLength: 30 })
     .map((text) => new Uint8Array(Buffer.from(text))),
-  // What characters begin and go on with, in any order.
+  // The first and the continuing bytes of characters, in any order.
   fc
     .array(fc.constantFrom(0xc3, 0xa9, 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80, 0xed, 0xf5, 0xc0, 0x41), {
       maxLength: 40,
@@ -48,7 +48,7 @@ const anyBytes = fc.oneof(
     .map((bytes) => new Uint8Array(bytes)),
 )
 
-/** Writes all of `bytes`, in the pieces and with the cuts and restarts that `acts` say. */
+/** Writes all of `bytes`, in the pieces and with the cuts and restarts of `acts`. */
 function play(
   bytes: Record<Stream, Uint8Array>,
   acts: readonly ('cut' | 'restart' | { stream: Stream; size: number })[],
@@ -75,7 +75,7 @@ function play(
     for (const stream of streams) write(stream, bytes[stream].length)
     const summary = output.finish()
     output.close()
-    // The end was not acknowledged: the next agent reads it all again.
+    // The end was not acknowledged, so the next agent reads everything again.
     const next = new ExecutionOutput(directory, maxBytes, true)
     const kept = readAll(next)
     next.close()
@@ -85,13 +85,13 @@ function play(
   }
 }
 
-test('however output is written and cut, and whenever the agent restarts, its chunks are what it decodes to as a whole', (t) => {
+test('chunks decode to the whole output, however it is written and cut and whenever the agent restarts', (t) => {
   fc.assert(
     fc.property(anyBytes, anyBytes, fc.array(act, { maxLength: 40 }), (stdout, stderr, acts) => {
       const { summary, kept, sent } = play({ stdout, stderr }, acts, 1 << 20)
       t.is(kept.stdout, Buffer.from(stdout).toString())
       t.is(kept.stderr, Buffer.from(stderr).toString())
-      // What was sent before a restart is sent the same after it.
+      // Chunks sent before a restart are the same after it.
       t.deepEqual(kept.chunks.slice(0, sent.chunks.length), sent.chunks)
       t.is(summary.lastSequence, kept.chunks.length - 1)
       t.deepEqual([summary.stdoutBytes, summary.stderrBytes], [stdout.length, stderr.length])
@@ -104,7 +104,7 @@ test('however output is written and cut, and whenever the agent restarts, its ch
 const big = (size: number, seed: number) =>
   Uint8Array.from({ length: size }, (_, at) => 97 + ((at * 7 + seed) % 26))
 
-test('around every limit, head, marker and end hold exactly what was written, over both streams', (t) => {
+test('around every limit, head, marker and tail hold exactly the written text, over both streams', (t) => {
   const limits = fc.constantFrom(1024, 4096, 131_071, 131_072, 131_073, 300_000)
   const around = (limit: number) => fc.integer({ min: Math.max(0, limit - 3), max: limit + 3 })
   const sizes = limits.chain((limit) =>
@@ -136,8 +136,8 @@ test('around every limit, head, marker and end hold exactly what was written, ov
       }
       const leftOut = Number(marker.exec(whole)?.[1])
       t.is(whole.replace(marker, '').length, total - leftOut)
-      t.true(total - leftOut <= limit, 'no more than the limit is kept')
-      // At most the head's share of one stream, and a whole end where there is so much.
+      t.true(total - leftOut <= limit, 'at most the limit is kept')
+      // At most the head's share of one stream, and a full tail if the output is long enough.
       for (const stream of streams) {
         const [head = '', tail = ''] = kept[stream].split(marker).filter((_, at) => at !== 1)
         const text = Buffer.from(bytes[stream]).toString()
@@ -155,7 +155,7 @@ test('around every limit, head, marker and end hold exactly what was written, ov
             tailBytes,
             total - kept.chunks.slice(0, kindOf).reduce((sum, { bytes: size }) => sum + size, 0),
           ),
-        'a whole end',
+        'a full tail',
       )
     }),
     { numRuns: 150 },

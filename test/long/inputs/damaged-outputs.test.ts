@@ -10,7 +10,7 @@ import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
 const entry = { stream: 'stdout', timestamp: '2026-01-01T00:00:00.000Z' } as const
-/** Anew: a file system may bring what replaces the text of a file to disk at once. */
+/** Writes a new file: a file system may write a replaced file's text to disk at once, which is slow. */
 async function place(path: string, bytes: Buffer): Promise<void> {
   await rm(path, { force: true })
   await writeFile(path, bytes)
@@ -22,7 +22,7 @@ const outputsIn = (directory: string) =>
     throw error
   })
 
-/** A log of two hosts, its last entry long; answers what stands in it. */
+/** A log of two hosts with a long last entry; returns its text. */
 async function filled(directory: string) {
   const outputs = outputsIn(directory)
   const pieces = [
@@ -42,7 +42,7 @@ async function filled(directory: string) {
   await outputs.close()
 }
 
-/** All that is stored, as a reader gets it: its text by host, and whatever a read says of damage. */
+/** Everything stored, as a reader gets it: text by host, and the damage that reads report. */
 async function read(directory: string) {
   const outputs = outputsIn(directory)
   const text = new Map<number, string>()
@@ -60,12 +60,12 @@ async function read(directory: string) {
       if (answer.next === after) break
       after = answer.next
     }
-    // Followers get the same, a sentence where a piece is missing.
+    // Followers get the same, with a message in place of a missing piece.
     const { lines } = await outputs.readLines('T', { after: 0, limit: 100 }).catch(() => ({ lines: [] }))
     for (const { json, damage } of lines) {
       const { data, stream, ...rest } = JSON.parse(json.toString())
       if (damage !== undefined && (stream !== 'stderr' || data !== `rsm: ${damage}\n`))
-        told.push('a wrong sentence')
+        told.push('an unexpected message')
       if (damage === undefined && Object.keys(rest).join() !== 'hostId,sequence,timestamp')
         told.push(`fields ${Object.keys(rest).join()}`)
     }
@@ -76,7 +76,7 @@ async function read(directory: string) {
 }
 
 for (const name of ['output.log', 'output.idx', 'both: output.log'])
-  test(`A06 a bit that flips anywhere in ${name} is told with file and place, or changes nothing that is read`, async (t) => {
+  test(`A06 a flipped bit anywhere in ${name} is reported with file and position or changes no output that is read`, async (t) => {
     const directory = await temporaryDirectory(t)
     await filled(directory)
     const file = name.replace('both: ', '')
@@ -91,7 +91,7 @@ for (const name of ['output.log', 'output.idx', 'both: output.log'])
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
       await place(at('output.log'), file === 'output.log' ? flipped : whole.log)
       await place(at('output.idx'), file === 'output.idx' ? flipped : whole.idx)
-      // The index is not fsynced: it may be lost besides.
+      // The index is not fsynced, so it may also be lost.
       if (name.startsWith('both')) await rm(at('output.idx'))
       const found = await read(directory)
       const isWhole = [...truth].every(([hostId, text]) => found.text.get(hostId) === text)
@@ -107,10 +107,10 @@ for (const name of ['output.log', 'output.idx', 'both: output.log'])
         return t.fail(`bit ${bit & 7} of byte ${bit >> 3}: ${JSON.stringify([...found.text, found.told])}`)
     }
     if (file === 'output.log') t.true(told > 160)
-    else t.is(told, 0, 'the index is made anew')
+    else t.is(told, 0, 'the index is rebuilt')
   })
 
-test('A06 output of 0.1.0, without checks, is read as before', async (t) => {
+test('A06 output of 0.1.0, without checksums, is read as before', async (t) => {
   const directory = await temporaryDirectory(t)
   await mkdir(join(directory, 'T'))
   const line = (hostId: number, sequence: number, data: string) =>
@@ -121,7 +121,7 @@ test('A06 output of 0.1.0, without checks, is read as before', async (t) => {
   t.deepEqual(told, [])
 })
 
-test('A06 a bit that flips anywhere in the results of a task is told with their file, or changes nothing', async (t) => {
+test('A06 a flipped bit anywhere in the results of a task is reported with their file or changes nothing', async (t) => {
   const directory = await temporaryDirectory(t)
   const result = {
     hostId: 1,
@@ -156,7 +156,7 @@ test('A06 a bit that flips anywhere in the results of a task is told with their 
   t.deepEqual(await createFileResults(directory).read('T'), { script: 'true', results: [] })
 })
 
-test('A06 whoever asks for damaged output is told where, its result is not complete, and what follows can be read', async (t) => {
+test('A06 reading damaged output returns its position, marks the result as incomplete, and later output stays readable', async (t) => {
   const server = await startTestServer(t)
   const agent = await realAgent(t, server)
   const taskId = await startTask(server, [agent.hostId], {
@@ -179,10 +179,10 @@ test('A06 whoever asks for damaged output is told where, its result is not compl
   const rest = await server.data('GET', `/api/tasks/${taskId}/logs?after=${log.indexOf('\n') + 1}`)
   t.is(rest.entries[0].data, 'two\n')
   const ended = await finished(server, taskId)
-  t.is(ended.results[0]?.outputComplete, false, 'a follower comes to the end')
+  t.is(ended.results[0]?.outputComplete, false, 'a follower reaches the end')
 })
 
-test('A06 whoever asks for damaged results is told which file, and gets the output all the same', async (t) => {
+test('A06 reading damaged results returns their file, and the output stays readable', async (t) => {
   const server = await startTestServer(t)
   const agent = await realAgent(t, server)
   const taskId = await startTask(server, [agent.hostId], { script: { content: 'echo kept' } })

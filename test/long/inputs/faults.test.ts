@@ -5,7 +5,7 @@ import { type Answer, startTestServer, type TestServer } from '../../helpers/ser
 const host = { hostname: 'web1', ip: '10.0.0.1' }
 const named = (answer: Answer) => answer.body.errors?.map(({ field }) => field).sort()
 
-/** A request as written: `fetch` would tidy up the path. */
+/** Sends a request as written: `fetch` would normalise the path. */
 function raw(server: TestServer, method: string, path: string, headers: Record<string, string> = {}) {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>(
     (resolve, reject) => {
@@ -25,7 +25,7 @@ function raw(server: TestServer, method: string, path: string, headers: Record<s
   )
 }
 
-test('all faults of a body come at once, each field with its sentence', async (t) => {
+test('a response lists all errors of a body, each field with a message', async (t) => {
   const server = await startTestServer(t)
   const answer = await server.api('POST', '/api/hosts', {
     hostname: '   ',
@@ -73,7 +73,7 @@ for (const [what, text] of [
   ['with a string for a number', '{"hostname":"a","ip":"1.1.1.1","sshPort":"22"}'],
   ['with a huge number', '{"hostname":"a","ip":"1.1.1.1","sshPort":1e400}'],
 ] as const)
-  test(`a body that is ${what} is a 400, and nothing is made`, async (t) => {
+  test(`a request body (${what}) is refused with 400, and no host is created`, async (t) => {
     const server = await startTestServer(t)
     const answer = await server.api('POST', '/api/hosts', text)
     t.is(answer.status, 400)
@@ -82,7 +82,7 @@ for (const [what, text] of [
     t.is((await server.data('GET', '/api/hosts')).totalElements, 0)
   })
 
-test('an id of a path that names nothing is 404, however it is written', async (t) => {
+test('an unknown id in a path is 404, in whatever form', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', host)
   const ids = [
@@ -110,7 +110,7 @@ test('an id of a path that names nothing is 404, however it is written', async (
   t.is((await server.api('GET', '/api/hosts/1')).status, 200)
 })
 
-test('a query is coerced, and refused where it is unknown, repeated or out of range', async (t) => {
+test('query parameters are coerced, and refused if unknown, repeated or out of range', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { ...host, tags: { env: 'prod', zone: 'a' } })
   const bad: [string, string][] = [
@@ -161,7 +161,7 @@ test('a query is coerced, and refused where it is unknown, repeated or out of ra
   t.is(await found('clusterId=77'), 0)
 })
 
-test('the checks come in the order 401, 403, 404 and 405, 413 and 415, 400, 409', async (t) => {
+test('checks come in the order 401, 403, 404 and 405, 413 and 415, 400, 409', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', host)
   await server.data('POST', '/api/users', { username: 'viewer', password: 'long enough', role: 'VIEWER' })
@@ -181,7 +181,7 @@ test('the checks come in the order 401, 403, 404 and 405, 413 and 415, 400, 409'
   t.is((await server.api('POST', '/api/hosts', { ...host, hostname: 'WEB1' })).status, 409)
 })
 
-test('a wrong method is 405 with Allow; an unknown path is 404, and 401 to who is not known', async (t) => {
+test('a wrong method is 405 with Allow; an unknown path is 404, without a valid token 401', async (t) => {
   const server = await startTestServer(t)
   const answer = await server.api('PUT', '/api/hosts')
   t.is(answer.status, 405)
@@ -194,7 +194,7 @@ test('a wrong method is 405 with Allow; an unknown path is 404, and 401 to who i
   t.is((await server.api('GET', '/nosuch', undefined, { authorization: '' })).status, 401)
 })
 
-test('a body of 2 MiB is taken, one byte more is 413; script content is bounded in bytes', async (t) => {
+test('a body of 2 MiB is accepted, one byte more is 413; script content is limited in bytes', async (t) => {
   const server = await startTestServer(t)
   const body = (length: number) => {
     const text = JSON.stringify({ name: 's', type: 'BASH', content: 'x', description: '' })
@@ -213,7 +213,7 @@ test('a body of 2 MiB is taken, one byte more is 413; script content is bounded 
   t.deepEqual(named(over), ['content'])
 })
 
-test('a body may be left out where nothing is required', async (t) => {
+test('a body may be omitted if no field is required', async (t) => {
   const server = await startTestServer(t)
   t.is((await server.api('POST', '/api/enrollment-tokens')).status, 201)
   const empty = { 'content-type': 'application/json' }
@@ -223,7 +223,7 @@ test('a body may be left out where nothing is required', async (t) => {
   t.deepEqual(named(await server.api('POST', '/api/tasks')), ['target'])
 })
 
-test('every answer has X-Request-Id, the given one where it is well-formed, and nosniff', async (t) => {
+test("every response has nosniff and X-Request-Id, the request's own id if that is well-formed", async (t) => {
   const server = await startTestServer(t)
   const authorization = `Bearer ${server.token}`
   const given = await raw(server, 'GET', '/api/hosts', { authorization, 'x-request-id': 'ci-17.a_B' })
@@ -247,7 +247,7 @@ test('every answer has X-Request-Id, the given one where it is well-formed, and 
   }
 })
 
-test('HEAD answers as GET without a body, and does not hang on a followed log', async (t) => {
+test('HEAD returns the same as GET without a body, and does not hang on a followed log', async (t) => {
   const server = await startTestServer(t)
   const authorization = `Bearer ${server.token}`
   t.is((await raw(server, 'HEAD', '/api/hosts', { authorization })).status, 200)
@@ -281,7 +281,7 @@ test('S10 a body with more keys, objects or elements than any call needs is a sh
   }
 })
 
-test('S10 of many faults the answer lists 100, says 10, and tells how many there are', async (t) => {
+test('S10 a response to many errors lists 100 of them, names 10 in its message, and has the total', async (t) => {
   const server = await startTestServer(t)
   const long = 'k'.repeat(500)
   for (const [path, text, total] of [
@@ -303,7 +303,7 @@ test('S10 of many faults the answer lists 100, says 10, and tells how many there
   t.true(eleven.body.message.includes('hostIds[10]: '), eleven.body.message)
 })
 
-test('S10 many alternatives that all fail are told in one sentence, and soon', async (t) => {
+test('S10 a value that fits none of many alternatives gets one sentence, and a fast response', async (t) => {
   const server = await startTestServer(t)
   const { status, body } = await server.api(
     'POST',
@@ -321,7 +321,7 @@ test('S10 many alternatives that all fail are told in one sentence, and soon', a
   }
 })
 
-test('a number beyond what a number holds is a 400, and no metric of the host', async (t) => {
+test('a number that overflows is a 400, and not stored as a metric of the host', async (t) => {
   const server = await startTestServer(t)
   const { agentId, hostId, token } = await server.enroll('web1')
   const metrics = {
@@ -342,7 +342,7 @@ test('a number beyond what a number holds is a 400, and no metric of the host', 
   t.is((await server.data('GET', `/api/hosts/${hostId}`)).metrics ?? null, null)
 })
 
-test('names of params that change how programs run are told with all other faults of the body', async (t) => {
+test('names of params that change how programs run are reported with all other errors of the body', async (t) => {
   const server = await startTestServer(t)
   const { status, body } = await server.api('POST', '/api/tasks', {
     script: { content: 'true' },
@@ -369,7 +369,7 @@ test('names of params that change how programs run are told with all other fault
   t.is(faults['maxFailures'], 'must be a whole number from 0 to 100000, or a percentage from "0%" to "100%"')
 })
 
-test('batches and pauses without a strategy that has them are a 400 that says the way out', async (t) => {
+test('batches and pauses with a strategy that does not support them are a 400 with advice', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const { id } = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
@@ -408,7 +408,7 @@ test('an empty target is a 400 that says what is empty', async (t) => {
   }
 })
 
-test('A16 a tag that can not be says what a key and a value may be', async (t) => {
+test('A16 an invalid tag is refused with the format of keys and values', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const { body } = await server.api('PATCH', `/api/hosts/${id}`, { tags: { 'a b': 'c' } })

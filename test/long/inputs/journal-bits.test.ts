@@ -5,7 +5,7 @@ import { notRun } from '../../../src/agent/executions/execution.ts'
 import { Journal } from '../../../src/agent/executions/journal.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-test('A06 a bit that flips anywhere in a journal is told, or changes nothing that it says', async (t) => {
+test('A06 a flipped bit anywhere in a journal is reported or changes nothing in its content', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const at = new Date(0).toISOString()
   const journal = new Journal(path, Date.now)
@@ -23,7 +23,7 @@ test('A06 a bit that flips anywhere in a journal is told, or changes nothing tha
   for (let bit = 0; bit < whole.length * 8; bit++) {
     const flipped = Buffer.from(whole)
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-    // Anew: a file system may bring what replaces the text of a file to disk at once.
+    // A new file: a file system may write a replaced file's text to disk at once, which is slow.
     rmSync(path)
     writeFileSync(path, flipped)
     try {

@@ -7,13 +7,13 @@ import { resolveNow } from '../../helpers/selectors/at-once.ts'
 import { askNodeset, hasNodeset } from '../../helpers/selectors/clustershell.ts'
 import { index, name, nodeset, part } from '../../helpers/selectors/nodesets.ts'
 
-// Runs wherever Debian's clustershell is installed; elsewhere there is nothing to compare with (2026-11-21).
+// Runs where Debian's clustershell is installed: it needs nodeset for comparison (2026-11-21).
 const withNodeset = hasNodeset() ? test : test.skip
 const seed = Number(process.env.RSM_TEST_SEED ?? Date.now() % 1_000_000)
 
 const joined = (names: readonly string[]) => [...names].sort().join(' ')
 
-withNodeset('node sets expand as nodeset -e expands them', (t) => {
+withNodeset('node sets expand as with nodeset -e', (t) => {
   const cases = fc.sample(nodeset, { seed, numRuns: 3000 })
   const answers = askNodeset(cases.map((nodes) => ({ command: '-e', nodes })))
   for (const [at, text] of cases.entries()) {
@@ -25,7 +25,7 @@ withNodeset('node sets expand as nodeset -e expands them', (t) => {
   t.log(`${cases.length} node sets, seed ${seed}`)
 })
 
-withNodeset('names with one number fold to the very text of nodeset -f', (t) => {
+withNodeset('names with one number fold to the exact text of nodeset -f', (t) => {
   const single = fc.tuple(part, index).map(([prefix, n]) => prefix + n)
   const cases = fc.sample(fc.array(single, { minLength: 1, maxLength: 60 }), { seed, numRuns: 2000 })
   const answers = askNodeset(cases.map((names) => ({ command: '-f', nodes: names.join(',') })))
@@ -34,7 +34,7 @@ withNodeset('names with one number fold to the very text of nodeset -f', (t) => 
   t.log(`${cases.length} lists, seed ${seed}`)
 })
 
-withNodeset('names with two numbers fold to what nodeset -e reads as the same names', (t) => {
+withNodeset('names with two numbers fold to a text that nodeset -e expands to the same names', (t) => {
   const cases = fc.sample(fc.array(name, { minLength: 1, maxLength: 40 }), { seed, numRuns: 1000 })
   const folded = cases.map((names) => foldNodeset(names))
   const back = askNodeset(folded.map((nodes) => ({ command: '-e', nodes })))
@@ -44,7 +44,7 @@ withNodeset('names with two numbers fold to what nodeset -e reads as the same na
     if (!t.is(back[at] as string, joined([...new Set(names)]), `seed ${seed}: ${names.join(',')}`)) return
     if (theirs[at] === folded[at]) same++
   }
-  t.log(`${cases.length} lists, ${same} of them with the very same text, seed ${seed}`)
+  t.log(`${cases.length} lists, ${same} of them with identical text, seed ${seed}`)
 })
 
 const clusters = {
@@ -101,7 +101,7 @@ const selector = fc
   .tuple(operand, fc.array(fc.tuple(fc.constantFrom(',', '!', '&', '^'), operand), { maxLength: 5 }))
   .map(([first, rest]) => first + rest.map(([operator, text]) => operator + text).join(''))
 
-withNodeset('selectors with clusters, tags and wildcards name the hosts that nodeset -e names', (t) => {
+withNodeset('selectors with clusters, tags and wildcards match the hosts that nodeset -e lists', (t) => {
   const cases = fc.sample(selector, { seed, numRuns: 3000 })
   const groups = { every, sources: { cluster: clusters, ...tags } }
   const answers = askNodeset(

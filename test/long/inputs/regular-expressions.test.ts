@@ -6,28 +6,28 @@ import { parseSync, Visitor } from 'oxc-parser'
 import { checkSync } from 'recheck'
 import { operationsOfTheApp } from '../../helpers/api/operations.ts'
 
-/** A regular expression of src, and where it stands. */
+/** A regular expression of src and its place. */
 interface Found {
   readonly where: string
   readonly source: string
   readonly flags: string
 }
 
-/** What is made of text while the program runs, and why no text from outside can make it slow. */
+/** Files whose functions build expressions from text, and why no outside text can make them slow. */
 const madeInFunctions: Readonly<Record<string, string>> = {
-  'server/http/known-paths.ts': 'the paths of our routes, a parameter as [^/]*: linear',
-  'cli/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
+  'server/http/known-paths.ts': 'the paths of our routes, with [^/]* for a parameter: linear',
+  'cli/tui/view/log-pane.ts': 'the text of a search, with all characters escaped',
   'agent/files/worker.ts': 'the name of a line of /proc/self/task/N/status, anchored',
   'core/schedules/cron.ts':
-    'one entry of a field, from a table of ours, anchored, without a repetition in another',
+    'one entry of a field, from a table of ours, anchored, without nested repetitions',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
   'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',
-  'cli/ssh/join-host.ts': 'the mark of a line, which is random digits of ours, anchored',
-  'cli/ssh/session.ts': 'that mark and a word of ours, anchored',
-  'cli/ssh/trouble.ts': 'the name of a setting of ssh, which we spell, anchored',
+  'cli/ssh/join-host.ts': 'the mark of a line, random digits of ours, anchored',
+  'cli/ssh/session.ts': 'the same mark and a word of ours, anchored',
+  'cli/ssh/trouble.ts': 'the name of an ssh setting from our list, anchored',
 }
 
-/** The longest that one may take to judge. */
+/** Milliseconds for judging one expression. */
 const timeout = 60_000
 
 const root = new URL('../../../../src/', import.meta.url).pathname
@@ -36,7 +36,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name))
   .toSorted()
 
-/** Those that a file spells out, and how many it makes of text, outside and inside of functions. */
+/** Literals of a file, and the number of expressions that it builds from text outside and inside of functions. */
 function readFile(file: string, text: string): { found: Found[]; made: number; madeInFunctions: number } {
   const { program, errors } = parseSync(file, text)
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
@@ -67,7 +67,7 @@ function readFile(file: string, text: string): { found: Found[]; made: number; m
   return { found, made, madeInFunctions: inFunctions }
 }
 
-/** The patterns of a JSON schema, as the validator compiles them. */
+/** Patterns of a JSON schema, as the validator compiles them. */
 function ofSchema(where: string, schema: unknown): Found[] {
   if (typeof schema !== 'object' || schema === null) return []
   const own = Object.entries(schema).flatMap(([key, held]) =>
@@ -83,7 +83,7 @@ function ofSchema(where: string, schema: unknown): Found[] {
   ]
 }
 
-/** What a module makes of text as it is loaded. */
+/** Expressions that a module builds from text while it is loaded. */
 async function madeByLoading(file: string): Promise<Found[]> {
   const found: Found[] = []
   const original = RegExp
@@ -96,14 +96,14 @@ async function madeByLoading(file: string): Promise<Found[]> {
     },
   })
   try {
-    await import(`${join(built, file.replace(/\.tsx?$/, '.js'))}?anew`)
+    await import(`${join(built, file.replace(/\.tsx?$/, '.js'))}?again`)
   } finally {
     globalThis.RegExp = original
   }
   return found
 }
 
-/** Why it is not linear, with a text that shows it; null where it is. */
+/** Why the expression is not linear, with a text that shows it; null if it is. */
 function faultOf({ where, source, flags }: Found): string | null {
   const judged = checkSync(source, flags, { timeout, randomSeed: 1 })
   if (judged.status === 'safe') return null
@@ -114,13 +114,13 @@ function faultOf({ where, source, flags }: Found): string | null {
   return `${where}: /${source}/${flags} ${why}`
 }
 
-test('A08 every regular expression of src takes time linear in its text, those of schemas and of the console too', async (t) => {
+test('A08 every regular expression of src takes linear time, including those of schemas and the console', async (t) => {
   const all = new Map<string, Found>()
   const inFunctions: string[] = []
   for (const file of files) {
     const read = readFile(file, readFileSync(join(root, file), 'utf8'))
     const loaded = read.made > 0 ? await madeByLoading(file) : []
-    t.is(loaded.length, read.made, `${file}: what it makes of text as it is loaded`)
+    t.is(loaded.length, read.made, `${file}: expressions built while it is loaded`)
     if (read.madeInFunctions > 0) inFunctions.push(file)
     for (const one of [...read.found, ...loaded]) all.set(`${one.source}/${one.flags}`, one)
   }
@@ -131,7 +131,7 @@ test('A08 every regular expression of src takes time linear in its text, those o
   t.deepEqual(inFunctions.toSorted(), Object.keys(madeInFunctions).toSorted())
   const faults: string[] = []
   for (const one of all.values()) {
-    // For each anew, so that the runner hears that it goes on.
+    // Renewed for each expression, so that the runner does not time out.
     t.timeout(100_000)
     await breathe()
     const fault = faultOf(one)
@@ -140,7 +140,7 @@ test('A08 every regular expression of src takes time linear in its text, those o
   t.deepEqual(faults, [])
 })
 
-test('A08 the check knows a quadratic regular expression wherever it stands', (t) => {
+test('A08 the check finds a quadratic regular expression in code and in schemas', (t) => {
   const {
     found,
     made,
