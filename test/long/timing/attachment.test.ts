@@ -4,7 +4,7 @@ import { Attachment, type AttachmentOptions } from '../../../src/net/attachment.
 import { sessionId, startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
 import { until } from '../../helpers/until.ts'
 
-/** An attachment to a fake session, and what it tells. */
+/** An attachment to a fake session, with a record of its callbacks. */
 async function attach(t: ExecutionContext, options: Partial<AttachmentOptions> = {}) {
   const server = await startFakeTerminal(t)
   const client = await openClient({ url: server.url, token: 'secret' })
@@ -34,7 +34,7 @@ async function attach(t: ExecutionContext, options: Partial<AttachmentOptions> =
   return { server, attachment, told, end: attachment.run() }
 }
 
-test('F20 a client that is cut off goes on behind the last output it has: nothing is missing and nothing comes twice', async (t) => {
+test('F20 a client that is cut off continues after its last output: nothing is missing or repeated', async (t) => {
   const { server, told, end } = await attach(t)
   const first = await server.client()
   t.is(first.authorization, 'Bearer secret')
@@ -56,7 +56,7 @@ test('F20 a client that is cut off goes on behind the last output it has: nothin
   t.deepEqual(told, { output: 'abc', cuts: 1, again: 1, drained: 0 })
 })
 
-test('an acknowledgement that was lost with its connection is made again over the next', async (t) => {
+test('an acknowledgement lost with its connection is repeated over the next one', async (t) => {
   const { server, end, attachment } = await attach(t)
   const first = await server.client()
   first.attached()
@@ -72,20 +72,20 @@ test('an acknowledgement that was lost with its connection is made again over th
   t.deepEqual(await end, { kind: 'left', isReported: true })
 })
 
-test('output that nobody has been shown is not acknowledged', async (t) => {
+test('output that was not shown is not acknowledged', async (t) => {
   const shown: (() => void)[] = []
   const { server, attachment } = await attach(t, { output: (_, done) => shown.push(done) })
   const client = await server.client()
   client.attached()
   client.send('TERMINAL_OUTPUT', { sequence: 0, data: 'x'.repeat(200_000) })
   client.send('TERMINAL_OUTPUT', { sequence: 1, data: 'y' })
-  await until('both came', () => shown.length === 2)
+  await until('both pieces arrive', () => shown.length === 2)
   shown[0]?.()
   t.is((await client.next('TERMINAL_ACK')).sequence, 0)
   attachment.leave()
 })
 
-test('what is typed while the connection is lost comes after it, in order and up to a bound', async (t) => {
+test('input typed during a lost connection is sent afterwards, in order and up to a bound', async (t) => {
   const { server, attachment, told } = await attach(t)
   t.is(attachment.type('typed before '), 'taken')
   const first = await server.client()
@@ -93,7 +93,7 @@ test('what is typed while the connection is lost comes after it, in order and up
   const { by, position, data } = await first.next('TERMINAL_INPUT')
   t.deepEqual([position, data], [0, 'typed before '])
   first.socket.terminate()
-  await until('it is cut', () => told.cuts === 1)
+  await until('the connection is cut', () => told.cuts === 1)
   t.is(attachment.type('one '), 'taken')
   t.is(attachment.type('two'), 'taken')
   t.is(attachment.type('x'.repeat(1024 * 1024)), 'refused')
@@ -105,14 +105,14 @@ test('what is typed while the connection is lost comes after it, in order and up
   attachment.leave()
 })
 
-test('the size of the terminal is told again where a lost connection swallowed it', async (t) => {
+test("the terminal's size is sent again if a lost connection swallowed it", async (t) => {
   const { server, attachment, told } = await attach(t)
   const first = await server.client()
   first.attached()
   attachment.resize(100, 30)
   t.like(await first.next('TERMINAL_RESIZE'), { cols: 100, rows: 30 })
   first.socket.terminate()
-  await until('it is cut', () => told.cuts === 1)
+  await until('the connection is cut', () => told.cuts === 1)
   attachment.resize(90, 20)
   const second = await server.client()
   second.attached({ cols: 100, rows: 30 })
@@ -125,7 +125,7 @@ const ends: [string, (client: { close(code: number): void }) => void, RegExp][] 
   ['its login has ended', (socket) => socket.close(4401), /login or token has ended/],
 ]
 for (const [title, act, message] of ends)
-  test(`a session is lost at once, and not asked for again, when ${title}`, async (t) => {
+  test(`a session is lost at once, without reconnecting, when ${title}`, async (t) => {
     const { server, end, told } = await attach(t)
     const client = await server.client()
     client.attached()
@@ -136,7 +136,7 @@ for (const [title, act, message] of ends)
     t.is(told.cuts, 0)
   })
 
-test('a session that is gone when its client comes back is lost, with what the server says', async (t) => {
+test("a session that no longer exists when its client reconnects is lost, with the server's message", async (t) => {
   const { server, end } = await attach(t)
   const client = await server.client()
   client.attached()
@@ -145,7 +145,7 @@ test('a session that is gone when its client comes back is lost, with what the s
   t.like(await end, { kind: 'lost', error: { code: 'not_found', message: 'refused with 404' } })
 })
 
-test('a session that ends while its client comes back is lost, and not asked for again', async (t) => {
+test('a session that ends while its client reconnects is lost, without another attempt', async (t) => {
   const { server, end } = await attach(t)
   const first = await server.client()
   first.attached()
@@ -156,7 +156,7 @@ test('a session that ends while its client comes back is lost, and not asked for
   t.like(await end, { kind: 'lost', error: { code: 'gone', message: 'the session has ended' } })
 })
 
-test('a server that stays away is given up after the window', async (t) => {
+test('a server that stays down is given up after the window', async (t) => {
   const { server, end } = await attach(t, { window: 700 })
   const client = await server.client()
   client.attached()
@@ -166,18 +166,18 @@ test('a server that stays away is given up after the window', async (t) => {
   await closing
 })
 
-test('leaving while the connection is lost takes no time', async (t) => {
+test('leaving during a lost connection takes no time', async (t) => {
   const { server, end, attachment, told } = await attach(t)
   const client = await server.client()
   client.attached()
   server.refusals.push(...Array.from({ length: 100 }, () => 503))
   client.socket.terminate()
-  await until('it is cut', () => told.cuts === 1)
+  await until('the connection is cut', () => told.cuts === 1)
   attachment.leave()
   t.deepEqual(await end, { kind: 'left', isReported: false })
 })
 
-test('a session that can not be entered is refused as the server says', async (t) => {
+test("a session that the server refuses fails with the server's message", async (t) => {
   const server = await startFakeTerminal(t)
   const client = await openClient({ url: server.url, token: 'x' })
   server.refusals.push(403)

@@ -13,7 +13,7 @@ import { until } from '../../helpers/until.ts'
 const postgres = sharedPostgres()
 const program = fileURLToPath(new URL('../../fixtures/relay-server.js', import.meta.url))
 
-/** Two servers of one store; `deaf`: no hint comes from one to the other. */
+/** Two servers of one store; with `deaf`, neither receives hints of the other. */
 async function two(t: ExecutionContext, how: 'hear' | 'deaf') {
   const { store, server } = await hintingServers(t, postgres)
   async function open(name: string) {
@@ -28,41 +28,41 @@ async function two(t: ExecutionContext, how: 'hear' | 'deaf') {
   return [await open('a'), await open('b')] as const
 }
 
-test('P12 the former holder hears at once of a newer claim at another server', async (t) => {
+test('P12 the previous holder learns at once of a newer claim at another server', async (t) => {
   const [a, b] = await two(t, 'hear')
   const hostIds = [1, 2, 3, 4, 5]
   for (const hostId of hostIds) await a.claim(hostId)
   const began = performance.now()
   for (const hostId of hostIds) {
     await b.claim(hostId)
-    await until('it hears', () => a.superseded.includes(hostId))
+    await until('the previous holder learns of the claim', () => a.superseded.includes(hostId))
   }
   const took = performance.now() - began
-  // Looks, of which one is made each second, would take as many seconds.
+  // Polling once a second would take as many seconds.
   t.true(took < 1_000, `${took} ms`)
 })
 
-test('P12 F28 without hints it hears within 5 s, however many links it holds', async (t) => {
+test('P12 F28 without hints a previous holder learns of newer claims within 5 s, however many links it holds', async (t) => {
   const [a, b] = await two(t, 'deaf')
   await Promise.all(Array.from({ length: 3_000 }, (_, at) => a.claim(at + 1)))
   await b.claim(1)
   await b.claim(3_000)
-  await until('it hears', () => a.superseded.length === 2, 5_000)
+  await until('the previous holder learns of both claims', () => a.superseded.length === 2, 5_000)
   t.deepEqual(new Set(a.superseded), new Set([1, 3_000]))
 })
 
-test('F28 what another server has changed is known within 3 s without hints', async (t) => {
+test("F28 another server's change is visible within 3 s without hints", async (t) => {
   const [a, b] = await two(t, 'deaf')
   await a.ownership.claim(a.member, ['t1'])
   const due = { ...execution('t1', 1), dueAt: '2026-01-01T00:00:00.000Z' }
   await a.executions.create(task('t1'), [due], async () => null)
   const claimed = await b.claim(1)
-  if (!claimed) return t.fail('the claim is refused')
+  if (!claimed) return t.fail('the claim was refused')
   const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
   t.is((await b.executions.take([{ claim: claimed.claim, capacity: 1, agent }])).length, 1)
   await a.executions.cancel('t1')
   const isKnown = async () => (await b.executions.find('t1', 1))?.execution.cancelRequested === true
-  await until('it is known', isKnown, 3_000)
+  await until('the change is visible', isKnown, 3_000)
 })
 
 test('P42 when the server of a session is killed its client is closed within 3 s', async (t) => {
@@ -76,10 +76,10 @@ test('P42 when the server of a session is killed its client is closed within 3 s
   const { client, heard } = notedClient()
   const there = await relay.having('s1')
   there?.attach('s1', client, { after: null, watch: false }).input('echo', 'f')
-  await until('it answers', () => heard.length === 1)
+  await until('the session echoes', () => heard.length === 1)
   other.kill('SIGKILL')
   const killed = performance.now()
-  await until('the client is told', () => heard.length === 2)
+  await until('the client is notified', () => heard.length === 2)
   const took = performance.now() - killed
   t.true(took < 3_000, `${took} ms`)
   t.is(heard[1], 'closed 1001 the connection to the server of the session was lost')

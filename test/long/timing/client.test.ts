@@ -10,7 +10,7 @@ import { SseParser } from '../../../src/net/event-stream.ts'
 import { entryOf, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
 import { chain } from '../../helpers/audit/audit-lines.ts'
 
-test('a download goes on for as long as bytes come, and as its reader is slow', async (t) => {
+test('a download continues as long as bytes arrive, even if its reader is slow', async (t) => {
   const server = await startFakeServer(t, {
     'GET /recording': async (_seen, response) => {
       for (let at = 0; at < 8; at++) {
@@ -30,7 +30,7 @@ test('a download goes on for as long as bytes come, and as its reader is slow', 
   t.is(size, 8_000_000)
 })
 
-test('a reader of events that takes its time is no silence of the server', async (t) => {
+test('a slow reader of events does not count as silence of the server', async (t) => {
   const task = taskOf([resultOf('web1')])
   let connections = 0
   const server = await startFakeServer(t, {
@@ -60,7 +60,7 @@ test('a reader of events that takes its time is no silence of the server', async
   t.is(connections, 1)
 })
 
-test('the download of an audit log whose server stays away is given up when its time is over', async (t) => {
+test('the download of an audit log stops at its timeout if the server stays down', async (t) => {
   const { lines } = chain(1)
   const lost = () => new RsmError('unreachable', 'connection lost in mid-answer')
   let calls = 0
@@ -79,7 +79,7 @@ test('the download of an audit log whose server stays away is given up when its 
   t.true(calls > 2)
 })
 
-test('a long event that comes in many pieces costs no more than its length', (t) => {
+test('a long event in many pieces costs time linear in its length', (t) => {
   const parser = new SseParser()
   const piece = Buffer.alloc(64 * 1024, 'x')
   parser.push(Buffer.from('data: '))

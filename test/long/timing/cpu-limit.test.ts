@@ -4,7 +4,7 @@ import { linkedAgent } from '../../helpers/agents/agent.ts'
 
 const limited = findLimiter('test', true).enforced.includes('cpuPercent') ? test : test.skip // Only where the agent may make cgroups.
 
-limited('a busy script gets the share of a core that it may have', async (t) => {
+limited('a busy script gets its limited share of a core', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const script = `import time
 began = time.monotonic()

@@ -9,14 +9,14 @@ import { restCaller, startTestServer, type TestServer } from '../../helpers/serv
 import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 
-/** A user of this role, and a session of theirs. */
+/** A user with this role, and a session of that user. */
 async function loggedIn(server: TestServer, username: string, role: string) {
   const { id } = await server.data('POST', '/api/users', { username, password: 'long enough', role })
   const { token } = await server.data('POST', '/api/auth/login', { username, password: 'long enough' })
   return { id, token }
 }
 
-test('a stream ends within a second of its user, role or token', async (t) => {
+test('a stream ends within a second after its user, role or token does', async (t) => {
   const server = await startTestServer(t)
   const gone = await loggedIn(server, 'gone', 'VIEWER')
   const demoted = await loggedIn(server, 'demoted', 'OPERATOR')
@@ -46,7 +46,7 @@ test('a stream ends within a second of its user, role or token', async (t) => {
   }
 })
 
-test('a followed log closes within a second when its token ends', async (t) => {
+test('a followed log closes within a second after its token ends', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })
   const { hostId } = await server.enroll('web1')
   const taskId = await startTask(server, [hostId])
@@ -74,7 +74,7 @@ test('a followed log closes within a second when its token ends', async (t) => {
   }
 })
 
-test('P40 S01 a terminal is closed within a second of the end of its login, role, user, agent or host', async (t) => {
+test('P40 S01 a terminal closes within a second after its login, role, user, agent or host ends', async (t) => {
   const server = await startTestServer(t)
   type Ends = (of: { id: number; hostId: number; own: TestServer['api'] }) => Promise<unknown>
   const ends: Record<string, Ends> = {

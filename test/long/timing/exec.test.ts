@@ -21,7 +21,7 @@ function envFor(t: ExecutionContext, server: FakeServer): Record<string, string>
 
 const cancels = (server: FakeServer) => server.seen.filter((each) => each.path.endsWith('/cancel')).length
 
-test('SIGTERM ends it though nobody reads what it writes', async (t) => {
+test('SIGTERM ends rsm exec even if its output is not read', async (t) => {
   const server = await startFakeServer(t, {
     ...taskRoutes(taskOf([resultOf('web1')]), []),
     'GET /api/tasks/task-1/logs': (_seen, response) => {
@@ -45,7 +45,7 @@ for (const [halt, exit, said] of [
   ['SIGTERM', 143, /^rsm: interrupted before the server answered/],
   ['--deadline', 124, /^rsm: the deadline has passed before the server answered/],
 ] as const)
-  test(`${halt} before the server has answered exits ${exit}`, async (t) => {
+  test(`${halt} before the server has responded exits with ${exit}`, async (t) => {
     let asked = () => {}
     const posting = new Promise<void>((resolve) => {
       asked = resolve
@@ -85,7 +85,7 @@ function endless(t: ExecutionContext) {
   })
 }
 
-// Alone: beside the others the server of this process may answer late.
+// Serial: beside other tests the server in this process may respond late.
 test.serial('--deadline cancels the whole task, exits 124 and says why', async (t) => {
   const server = await endless(t)
   const argv = ['exec', '--deadline', '5s', '-w', 'web1']
@@ -99,7 +99,7 @@ test.serial('--deadline cancels the whole task, exits 124 and says why', async (
   t.like(JSON.parse(json.stderr), { error: { exit: 124, code: 'timeout' } })
 })
 
-test('a pipe whose reader has stopped keeps nobody from ending what writes into it', async (t) => {
+test('a pipe whose reader has stopped does not keep SIGTERM from ending the writer', async (t) => {
   const home = temporaryDirectory(t)
   const path = join(home, 'pipe')
   execFileSync('mkfifo', [path])

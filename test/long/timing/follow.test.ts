@@ -13,10 +13,10 @@ const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, co
 
 const resume = (taskId: string) => `rsm logs -f ${taskId}`
 
-/** Less than a call to a server that does not answer takes, however slow this machine is. */
+/** Milliseconds: less than the timeout of a call, even on a slow machine. */
 const soon = 40_000
 
-/** A server that tells of a running task and then answers nothing any more, but keeps its connections. */
+/** A server that reports a running task and then stops responding, but keeps its connections. */
 async function hung(t: ExecutionContext) {
   const asked: string[] = []
   const ends: Promise<void>[] = []
@@ -61,7 +61,7 @@ const signalled = (signal: 'SIGINT' | 'SIGTERM') => process.emit(signal, signal)
 
 // Serial: all listen to the signals of one process.
 test.serial(
-  'SIGTERM ends the following in time though the server has hung, and leaves no call behind',
+  'SIGTERM ends following in time even if the server hangs, and leaves no call behind',
   async (t) => {
     const { client, outputs, stands, asked, ended, closed } = await hung(t)
     const following = followTask({
@@ -88,7 +88,7 @@ test.serial(
   },
 )
 
-test.serial('a signal ends the watching of a task in time though the server has hung', async (t) => {
+test.serial('a signal ends the watching of a task in time even if the server hangs', async (t) => {
   const { client, outputs, stands, asked, ended, closed } = await hung(t)
   const watching = followTask({
     client,

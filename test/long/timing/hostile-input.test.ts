@@ -18,7 +18,7 @@ test('A15 no pattern takes two seconds for any value', async (t) => {
     `[${'^\\PL\\PN\\PS\\PP\\PM\\PZ\\PC'.repeat(9)}]`,
     `(?i)[${'B-\u{1e900}'.repeat(39)}]`,
   ]) {
-    // All that a script may declare, each different.
+    // The maximum number of parameters that a script may declare, each different.
     const declared = Array.from({ length: 20 }, (_, at) => ({
       name: `P${at}`,
       pattern: pattern + 'z'.repeat(at),

@@ -4,7 +4,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('P14 a link without a data frame or a ping of the agent is closed with 4408; that ends no task', async (t) => {
+test('P14 a link without a data frame or a ping of the agent is closed with 4408; its task continues', async (t) => {
   const wsIdleTimeout = 4
   const server = await startTestServer(t, { wsIdleTimeout })
   const identity = await server.enroll('web1')

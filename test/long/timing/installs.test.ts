@@ -4,14 +4,14 @@ import test from 'ava'
 import ssh2 from 'ssh2'
 import { connect } from '../../../src/server/agents/installs/connection.ts'
 
-test('a host is given 3 s to let us in, however many kinds of host keys are tried', async (t) => {
+test('a host gets 3 s for the login, however many kinds of host keys are tried', async (t) => {
   const { private: key } = ssh2.utils.generateKeyPairSync('ed25519')
   const sshd = new ssh2.Server({ hostKeys: [key] }, (client) => client.on('error', () => undefined))
   let connections = 0
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     t.teardown(() => socket.destroy())
-    // Later ones get no answer.
+    // Later connections get no response.
     if (connections++ === 0) sshd.injectSocket(socket)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -11,12 +11,12 @@ import { until } from '../../helpers/until.ts'
 
 const begin = Date.parse('2026-03-02T09:30:00.000Z')
 
-test('when a host was last heard outlives a crash, to the minute, and is written no more often', async (t) => {
+test('the last heartbeat of a host survives a crash, to the minute, and is not written more often', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-presence-'))
   const path = join(directory, 'presence.json')
   let passed = 0
   const clock = { now: () => begin + passed, monotonic: () => passed }
-  // Long enough that no jump of the clock is silence.
+  // Long enough that no step of the clock counts as silence.
   const place = { path, hints: createLocalHints(), log: createLog('ERROR') }
   const options = { ...place, heartbeatInterval: 600, version: '0.1.0', clock }
   const presence = await createPresence(options)
@@ -43,7 +43,7 @@ test('when a host was last heard outlives a crash, to the minute, and is written
   const { mtimeNs } = await stat(path, { bigint: true })
   passed = 200_000
   await delay(2_500)
-  t.is((await stat(path, { bigint: true })).mtimeNs, mtimeNs, 'nothing was heard since')
+  t.is((await stat(path, { bigint: true })).mtimeNs, mtimeNs, 'no heartbeat since')
   const afterCrash = await createPresence(options)
   t.teardown(() => afterCrash.close())
   t.like(await afterCrash.views([1]), [{ lastHeartbeatAt: isoTime(begin + 61_000) }])

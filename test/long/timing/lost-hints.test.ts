@@ -12,7 +12,7 @@ const deaf: Hints = {
   missed: () => () => undefined,
 }
 
-test('a follower to whom no hint comes sees output, hosts and the end all the same, each once', async (t) => {
+test('a follower without hints still gets output, hosts and the end, each once', async (t) => {
   const { context, engine } = await startInsides(t)
   const { store } = context
   const taskId = 't'.repeat(22)
@@ -31,12 +31,14 @@ test('a follower to whom no hint comes sees output, hosts and the end all the sa
   })()
   const agents = [noted(1), noted(2)]
   for (const { link } of agents) await engine.linked(link)
-  await until('both have it', () => agents.every(({ executions }) => executions.length === 1))
+  await until('both agents have the execution', () =>
+    agents.every(({ executions }) => executions.length === 1),
+  )
   const [first, second] = agents
   if (!first || !second) return t.fail()
   await engine.output(first.link, 'f1', { taskId, stream: 'stdout', sequence: 0, data: 'begun' })
   await engine.complete(first.link, 'end', end(taskId, 3, 0))
-  await until('the first end is seen', () => text.includes('"exitCode":3'))
+  await until('the first end arrives', () => text.includes('"exitCode":3'))
   t.true(text.includes('begun'))
   await engine.complete(second.link, 'end', end(taskId, 4))
   await following

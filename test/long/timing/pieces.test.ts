@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 const content = Buffer.from(Array.from({ length: 1000 }, (_, at) => at % 251))
 
-test('what fails while a piece is used is told to whoever asks for the next', async (t) => {
+test('an error while one piece is used is thrown to the caller who asks for the next one', async (t) => {
   const path = join(await temporaryDirectory(t), 'file')
   writeFileSync(path, content)
   const fd = openSync(path, 'r')
@@ -15,7 +15,7 @@ test('what fails while a piece is used is told to whoever asks for the next', as
   await pieces.next()
   await delay(20)
   closeSync(fd)
-  // The second was read before, the third is not.
+  // The second piece is read ahead, the third is not.
   t.deepEqual((await pieces.next()).value, content.subarray(100, 200))
   await delay(20)
   await t.throwsAsync(pieces.next(), { code: 'EBADF' })

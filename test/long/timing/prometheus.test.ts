@@ -16,17 +16,17 @@ interface Panel {
 const { panels } = JSON.parse(readFileSync('examples/grafana/rsm.json', 'utf8')) as { panels: Panel[] }
 const expressions = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const))
 
-/** Metrics that only a server with --store has values of. */
+/** Metrics that only a server with --store has. */
 const ofSeveral = /\brsm_(?:lease|store_fault|store_connections|store_waiting|hint_lag)/
 const ofEach = expressions.filter(([, expression]) => !ofSeveral.test(expression))
 
-/** A bit of all that the dashboard shows, again and again. */
+/** An example of each event that the dashboard shows. */
 async function work(server: TestServer, hostId: number): Promise<void> {
   await finished(server, await startTask(server, [hostId]))
   await server.api('POST', '/api/auth/login', { username: 'nobody', password: 'not the password' })
 }
 
-/** The example's configuration for Prometheus, for this server and a test's patience. */
+/** The example configuration of Prometheus, for this server and with short intervals. */
 async function configure(directory: string, server: TestServer): Promise<string> {
   const { host } = new URL(server.url)
   const token = join(directory, 'rsm.token')
@@ -44,16 +44,16 @@ async function configure(directory: string, server: TestServer): Promise<string>
   return file
 }
 
-// Skipped where Prometheus is missing (Debian package prometheus).
+// Skipped if Prometheus is missing (Debian package prometheus).
 const whereThere = hasPrometheus ? test : test.skip
 whereThere(
-  'a Prometheus with the example configuration has an answer to each query of the dashboard but those of several servers, and evaluates each rule',
+  'a Prometheus with the example configuration answers each query of the dashboard for one server and evaluates each rule',
   async (t) => {
     const server = await startTestServer(t)
     const host = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, host)
     agent.serve(() => ({ output: 'some\n' }))
-    // Series that are counted for the first time have no rate before they are counted again.
+    // A series has no rate before its second increment.
     await work(server, host.hostId)
     const prometheus = await startPrometheus(t, await configure(temporaryDirectory(t), server))
     const { host: instance } = new URL(server.url)
@@ -64,7 +64,7 @@ whereThere(
       return Number(first?.value[1]) >= 2
     })
     await work(server, host.hostId)
-    await until('each query has an answer', async () => {
+    await until('each query has a result', async () => {
       const answers = await Promise.all(
         ofEach.map(async ([title, expression]) => [title, (await asked(expression)).length] as const),
       )
@@ -74,7 +74,7 @@ whereThere(
     })
     t.true(ofEach.length > 25 && ofEach.length < expressions.length)
 
-    await until('what ran is seen', async () => {
+    await until('the executions are counted', async () => {
       const sum =
         'sum(increase(rsm_executions_total{instance="$instance", result="SUCCESS"}[$__rate_interval]))'
       const [executions] = await asked(sum)

@@ -17,7 +17,7 @@ async function ended({ services }: Insides, taskId: string): Promise<Task> {
   return services.tasks.get(taskId)
 }
 
-test('while a full disk refuses writes, nothing that waits is tried in vain; it goes on when there is room', async (t) => {
+test('while a full disk refuses writes nothing pending is retried needlessly; sending resumes once there is room', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
@@ -26,7 +26,7 @@ test('while a full disk refuses writes, nothing that waits is tried in vain; it 
     target: { hostIds: [id] },
     queueSeconds: 3_600,
   })
-  await until('it waits for its host', async () => (await insides.engine.load()).waiting === 1)
+  await until('the execution waits for its host', async () => (await insides.engine.load()).waiting === 1)
   const { store } = insides.context
   const transact = store.transact.bind(store)
   let tried = 0
@@ -36,9 +36,9 @@ test('while a full disk refuses writes, nothing that waits is tried in vain; it 
   }
   insides.refuse(true)
   await insides.engine.linked(agent.link)
-  // As long as several sweeps take.
+  // The time of several sweeps.
   await setTimeout(1_500)
-  // Once for the link, and once where the turn of the host was still being noted when it came.
+  // Once for the link, and once if the host's turn was still being written when the link came.
   t.true(tried <= 2, `${tried} times`)
   insides.refuse(false)
   await until('the execution is sent', () => agent.executions.length === 1)
@@ -46,7 +46,7 @@ test('while a full disk refuses writes, nothing that waits is tried in vain; it 
   t.like(await ended(insides, taskId), { status: 'SUCCESS' })
 })
 
-test('an end of a task that can not be written is tried about once a second, however long', async (t) => {
+test("a task's end that cannot be written is retried about once a second, however long", async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)

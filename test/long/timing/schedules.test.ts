@@ -21,20 +21,20 @@ interface World {
   make: (more?: object) => Promise<Schedule>
   of: (id: number) => Promise<Schedule>
   history: (id: number) => Promise<ScheduleSlot[]>
-  /** Waits until the newest entries of its history are so many; answers them, newest first. */
+  /** Waits until the history has this number of entries; returns them, newest first. */
   happened: (id: number, count: number) => Promise<ScheduleSlot[]>
 }
 
 const hour = 3600
 
-/** Links, which are measured by the monotonic clock, stay as hours pass. */
+/** Hours that pass do not affect links, which are measured by the monotonic clock. */
 class Calendar extends ShiftedClock {
   override monotonic(): number {
     return performance.now()
   }
 }
 
-/** A server whose time passes when the test says so, with one host. */
+/** A server with one host, whose time passes when the test says so. */
 async function startWorld(t: ExecutionContext, options: object = {}): Promise<World> {
   const clock = new Calendar()
   const server = await startTestServer(t, { clock, ...options })
@@ -59,21 +59,21 @@ async function startWorld(t: ExecutionContext, options: object = {}): Promise<Wo
   }
 }
 
-/** The newest entry of this action, which is written after what it tells of. */
+/** Waits for an entry with this action, which is written after the action; returns the newest. */
 async function audited(server: TestServer, action: string): Promise<any> {
   const found = async () => (await server.data('GET', `/api/audit?action=${action}`)).content
-  await until(`${action} is written down`, async () => (await found()).length > 0)
+  await until(`${action} is recorded`, async () => (await found()).length > 0)
   return (await found())[0]
 }
 
-test('a schedule whose zone this server does not know is suspended, and hides no other', async (t) => {
+test('a schedule whose time zone this server does not know is suspended, and others are not affected', async (t) => {
   const { context, services } = await startInsides(t)
   const nightly = { cron: '* * * * *', script: { content: 'true' }, target: { selector: '@*' } }
   const { id } = await services.schedules.create({ ...nightly, name: 'nightly' })
   await services.schedules.create({ ...nightly, name: 'other' })
   const elsewhere = await context.store.transact(async (tx) => {
     const record = await tx.get('schedules', id)
-    if (!record) throw new Error('it is there')
+    if (!record) throw new Error('no schedule')
     const changed = { ...record, timezone: 'Mars/Olympus' }
     tx.put('schedules', changed)
     return changed
@@ -87,7 +87,7 @@ test('a schedule whose zone this server does not know is suspended, and hides no
   t.regex((await services.schedules.get(id)).suspended ?? '', /does not know its time zone/)
 })
 
-test('a slot starts a task of the owner, with the params and secrets of the schedule, and the script as it is then', async (t) => {
+test("a slot starts a task of the owner with the schedule's params and secrets, and the script's current version", async (t) => {
   const { server, clock, agent, make, of, happened } = await startWorld(t)
   const { id: scriptId } = await server.data('POST', '/api/scripts', {
     name: 'deploy',
@@ -114,7 +114,7 @@ test('a slot starts a task of the owner, with the params and secrets of the sche
     createdBy: 'admin',
     scriptVersion: 2,
   })
-  await until('its end is seen', async () => (await of(id)).lastTask?.status === 'SUCCESS')
+  await until('its end is recorded', async () => (await of(id)).lastTask?.status === 'SUCCESS')
   t.is(Date.parse((await of(id)).nextAt ?? '') - Date.parse(nextAt ?? ''), hour * 1000)
   t.like(await audited(server, 'schedule.run'), {
     actor: { type: 'system' },
@@ -135,7 +135,7 @@ test('a slot starts a task of the owner, with the params and secrets of the sche
   t.regex(metrics, /^rsm_schedule_late_seconds_count 1$/m)
 })
 
-test('a target that names no host just then, or no longer, is a run that FAILED', async (t) => {
+test('a slot whose target matches no host, or a removed one, is a run that FAILED', async (t) => {
   const { server, clock, make, of, happened } = await startWorld(t)
   const { id } = await make({ target: { selector: 'web1!web1' } })
   clock.forward(hour)
@@ -151,7 +151,7 @@ test('a target that names no host just then, or no longer, is a run that FAILED'
   t.regex((await happened(gone.id, 1))[0]?.error ?? '', /^target\.hostIds\[0\]: no such host: 2/)
 })
 
-test('while a task of it runs a slot is skipped, held, or runs all the same, as `overlap` says', async (t) => {
+test('a slot during a running task of its schedule is skipped, held, or run, as `overlap` says', async (t) => {
   const { server, clock, agent, make, happened, history } = await startWorld(t)
   const begun = async (id: number) => {
     clock.forward(hour)
@@ -172,7 +172,7 @@ test('while a task of it runs a slot is skipped, held, or runs all the same, as 
   const queue = await make({ name: 'queue', overlap: 'QUEUE' })
   const held = await begun(queue.id)
   clock.forward(hour)
-  await until('the held one is past', async () => {
+  await until('the held slot is in the past', async () => {
     const { nextAt } = (await server.data('GET', `/api/schedules/${queue.id}`)) as Schedule
     return Date.parse(nextAt ?? '') > clock.now()
   })
@@ -197,7 +197,7 @@ test('while a task of it runs a slot is skipped, held, or runs all the same, as 
   )
 })
 
-test('of what a server that was down has missed the newest runs, or nothing, as `missed` says', async (t) => {
+test('after downtime a server starts the newest of the missed runs, or none, as `missed` says', async (t) => {
   const { server, clock, make, happened, of } = await startWorld(t)
   const once = await make({ name: 'once', missedWithinSeconds: hour })
   const never = await make({ name: 'never', missed: 'SKIP' })
@@ -223,13 +223,13 @@ test('of what a server that was down has missed the newest runs, or nothing, as 
   }
 })
 
-test('while it is paused nothing is missed, and what was held is let go', async (t) => {
+test('a paused schedule misses nothing, and its held slot is skipped', async (t) => {
   const { server, clock, agent, make, of, happened, history } = await startWorld(t)
   const { id } = await make({ overlap: 'QUEUE' })
   clock.forward(hour)
   const running = await agent.execution()
   clock.forward(hour)
-  await until('one is held', async () => Date.parse((await of(id)).nextAt ?? '') > clock.now())
+  await until('one slot is held', async () => Date.parse((await of(id)).nextAt ?? '') > clock.now())
   t.like(await server.data('PATCH', `/api/schedules/${id}`, { enabled: false }), { nextAt: null })
   t.like((await happened(id, 2))[0], { outcome: 'SKIPPED', why: 'PAUSED' })
   agent.complete(running.taskId)
@@ -241,7 +241,7 @@ test('while it is paused nothing is missed, and what was held is let go', async 
   t.is((await history(id)).length, 3)
 })
 
-/** Owner and token by which a schedule is written, and what takes their right away. */
+/** Owner and token that write a schedule, and an event that ends their right. */
 const endings: {
   title: string
   by: 'session' | 'token'
@@ -284,7 +284,7 @@ const endings: {
 ]
 
 for (const { title, by, end, why } of endings)
-  test(`a schedule is suspended, and says why, when ${title}; whoever resumes it owns it, without the other's secrets`, async (t) => {
+  test(`a schedule is suspended with a reason when ${title}; a user who resumes it owns it, without the other's secrets`, async (t) => {
     const world = await startWorld(t)
     const { server, clock, make, of, agent, happened } = world
     const login = { username: 'olga', password: 'long enough' }
@@ -314,7 +314,7 @@ for (const { title, by, end, why } of endings)
     await happened(id, before + 1)
   })
 
-test('a slot that would be held when the token that wrote its schedule has expired is told of as skipped', async (t) => {
+test("a slot that would be held after the schedule's token expired is recorded as skipped", async (t) => {
   const { server, clock, agent, make, of, happened } = await startWorld(t)
   const made = await server.data('POST', '/api/tokens', { name: 'ci', expiresInDays: 1 })
   server.token = made.token
@@ -330,7 +330,7 @@ test('a slot that would be held when the token that wrote its schedule has expir
   t.like(skipped, { outcome: 'SKIPPED', why: 'SUSPENDED', plannedAt: second, count: 1 })
 })
 
-test('a slot that is still put off when its schedule is paused, changed or suspended is skipped, and everybody is told', async (t) => {
+test('a slot that is still delayed when its schedule is paused, changed or suspended is skipped and reported', async (t) => {
   const receiver = await startReceiver(t)
   const webhooks = { insecure: true, allow: ['127.0.0.1'] }
   const { server, clock, make, happened } = await startWorld(t, { webhooks })
@@ -340,7 +340,7 @@ test('a slot that is still put off when its schedule is paused, changed or suspe
   const { id: user } = await server.data('POST', '/api/users', { ...login, role: 'OPERATOR' })
   const admin = server.token
   const soon = Math.ceil(clock.now() / 1000) * 1000 + hour * 1000
-  /** Begins with a slot within 10 minutes from `soon` that is put off beyond that. */
+  /** The first slot is within 10 minutes from `soon`, and its jitter delays it beyond that. */
   const makePutOff = async (nextId: number): Promise<Schedule> => {
     let from = soon
     while (jitterOf(nextId, from, (hour - 1) * 1000) < 1200_000) from += 1000
@@ -374,7 +374,7 @@ test('a slot that is still put off when its schedule is paused, changed or suspe
   )
   const entries = async (): Promise<any[]> =>
     (await server.data('GET', '/api/audit?action=schedule.skip')).content
-  await until('all are written down', async () => (await entries()).length === 3)
+  await until('all entries are written', async () => (await entries()).length === 3)
   t.deepEqual(
     (await entries()).map(({ object, detail }) => `${object.id} ${detail.why}`).toSorted(),
     wanted.map(([{ id }, why]) => `${id} ${why}`),
@@ -386,7 +386,7 @@ test('a slot that is still put off when its schedule is paused, changed or suspe
   t.true(metrics.includes('\nrsm_schedule_skipped_total{why="MISSED"} 0\n'))
 })
 
-test('a clock that is set days ahead makes no slot due; what follows on it runs', async (t) => {
+test('a clock that is set days ahead makes no slot due; later slots run', async (t) => {
   const { server, clock, agent, make, happened } = await startWorld(t)
   agent.serve()
   const { id, nextAt } = await make({ overlap: 'ALLOW' })
@@ -416,10 +416,10 @@ test('a clock that is set right again runs the slots that did not run, and none 
   clock.forward(hour / 2)
   const last = (await happened(ran.id, 2))[0]?.plannedAt ?? ''
   clock.set(-48 * hour)
-  await until('it is seen', async () => (await of(idle.id)).nextAt === idle.nextAt)
+  await until('the change is noticed', async () => (await of(idle.id)).nextAt === idle.nextAt)
   t.is(Date.parse((await of(ran.id)).nextAt ?? '') - Date.parse(last), (hour / 2) * 1000)
   clock.forward(hour / 2)
-  await until('it has run', async () => (await of(idle.id)).lastTask !== null)
+  await until('the slot has run', async () => (await of(idle.id)).lastTask !== null)
   const slots = await happened(idle.id, 2)
   t.deepEqual(
     slots.map(({ outcome, why }) => [outcome, why]),
@@ -432,7 +432,7 @@ test('a clock that is set right again runs the slots that did not run, and none 
   t.is((await happened(ran.id, 2)).length, 2)
 })
 
-test('an owner who lost the right while the store failed is judged once it answers', async (t) => {
+test('an owner who lost the right while the store failed is checked once the store responds', async (t) => {
   const { context, services } = await startInsides(t)
   const olga = await services.users.create({ username: 'olga', password: 'long enough', role: 'OPERATOR' })
   const script = { content: 'true' }
@@ -444,7 +444,7 @@ test('an owner who lost the right while the store failed is judged once it answe
   })
   let failures = 0
   const find: typeof context.store.find = async (...args) => {
-    if (failures++ === 0) throw new Error('the store is away')
+    if (failures++ === 0) throw new Error('the store is unavailable')
     return context.store.find(...args)
   }
   const owners = createCluster(systemClock).ownership
@@ -461,14 +461,14 @@ test('an owner who lost the right while the store failed is judged once it answe
   })
   planner.start()
   t.teardown(() => planner.stop())
-  // Everybody's are judged at the start.
+  // At the start all owners are checked.
   await until('the first pass is over', () => passes > 0)
   await services.users.update(olga.id, { enabled: false })
   await until('it is suspended', async () => (await services.schedules.get(id)).suspended !== null, 10_000)
   t.true(failures > 1)
 })
 
-test('webhooks are told of slots that were not run, and of a schedule that is suspended', async (t) => {
+test('webhooks get an event for a skipped slot and for a suspended schedule', async (t) => {
   const receiver = await startReceiver(t)
   const webhooks = { insecure: true, allow: ['127.0.0.1'] }
   const { server, clock, make, agent } = await startWorld(t, { webhooks })
@@ -503,7 +503,7 @@ test('webhooks are told of slots that were not run, and of a schedule that is su
   })
 })
 
-test('a schedule is written by its owner and by ADMINs; who changes what it runs becomes its owner', async (t) => {
+test('a schedule is changed by its owner and by ADMINs; a user who changes what it runs becomes its owner', async (t) => {
   const { server, make } = await startWorld(t)
   const people = ['olga', 'otto'].map((username) => ({ username, password: 'long enough' }))
   const tokens: string[] = []
@@ -543,7 +543,7 @@ test('a schedule is written by its owner and by ADMINs; who changes what it runs
   t.like(await task(server, taskId), { createdBy: 'otto', scheduleId: id, plannedAt: null })
 })
 
-test('the newest 100 entries of a history are kept', async (t) => {
+test('a history keeps its newest 100 entries', async (t) => {
   const { server, agent, make, history } = await startWorld(t)
   agent.serve()
   const { id } = await make()

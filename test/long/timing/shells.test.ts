@@ -6,13 +6,13 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 import { missing, openWindow } from '../../helpers/terminals/tmux.ts'
 import { until } from '../../helpers/until.ts'
 
-/** What a name may hold that a shell takes for its own. */
+/** A name with all characters that are special in shells. */
 const hostile = 'a $(touch pwned) `touch pwned` "q" \'s\' *?[a] <>|;& !x ~ \\ #'
 
 interface Shell {
   readonly start: string
   readonly load: string
-  /** As this shell writes the name of the cluster `my cluster`, and its hostile script in double quotes. */
+  /** The cluster name `my cluster` as this shell writes it. */
   readonly spaced: string
 }
 
@@ -26,7 +26,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
   const absent = missing('tmux', name)
   const run = absent.length === 0 ? test : test.skip
   run(
-    `S06 ${name} completes commands, options and names of the server, and runs nothing of a name (2026-11-21: needs ${name} and tmux)`,
+    `S06 ${name} completes commands, options and names of the server, and never runs text of a name (2026-11-21: needs ${name} and tmux)`,
     async (t) => {
       const server = await startTestServer(t)
       for (const [hostname, role] of [
@@ -46,7 +46,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
       const env = { PATH, RSM_URL: server.url, RSM_TOKEN: server.token }
       const window = await openWindow(t, env, [160, 20])
       writeFileSync(join(window.home, 'file-of-mine'), '')
-      // A busy machine may be too slow for the first answer; what was heard once stays known for minutes.
+      // The first response may be too slow on a busy machine; received names are cached for minutes.
       const heard = [
         ['rsm hosts show ', 'web1'],
         ['rsm exec -t ', 'role='],
@@ -55,7 +55,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         ['rsm logs ', String(taskId)],
       ] as const
       for (const [line, name] of heard) {
-        await until(`an answer to ${line}`, async () => {
+        await until(`a response to ${line}`, async () => {
           const input = [line, '', '9'].map((part) => `${part}\u0000`).join('')
           const { stdout } = await runRsm(['__complete', 'bash'], cleanEnv(window.home, env), input)
           return stdout.includes(name)
@@ -91,7 +91,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         await t.notThrowsAsync(window.shows(new RegExp(`${exact}\\s*$`, 'm')), typed)
       }
       await begin('rsm hosts show w')
-      // bash lists them at the first Tab that can add nothing.
+      // bash lists the names at the first Tab that adds nothing.
       await window.press('Tab', 'Tab', 'Tab')
       await window.shows(/web1[^]*web2/)
 

@@ -21,7 +21,7 @@ for (const [way, argv] of Object.entries({
   'logs -f': ['logs', '-f', 'task-1'],
   'tasks wait': ['tasks', 'wait', 'task-1'],
 }))
-  test(`A16 hosts for which a task waits are told in one line, and later ones too: ${way}`, async (t) => {
+  test(`A16 hosts that a task waits for are reported in one line, and later ones too: ${way}`, async (t) => {
     const ended = taskOf(rack.map((at) => resultOf(`web00${at}`)))
     let heard: (text: string) => Promise<void> = async () => {}
     const server = await startFakeServer(t, {
@@ -32,7 +32,7 @@ for (const [way, argv] of Object.entries({
         write('task', { ...ended, results: undefined, status: 'RUNNING' })
         for (const at of [1, 2, 3]) write('host', waiting(at))
         await heard('web[001-003]')
-        // After a lost connection all that has not ended comes again.
+        // After a lost connection all unfinished hosts are sent again.
         for (const at of [1, 2, 3, 4, 5]) write('host', waiting(at))
         write(
           'host',

@@ -3,7 +3,7 @@ import { createJudge, lookups } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 
-test('S14 a receiver that never answers, or trickles, is given 10 s; a stop ends a try at once', async (t) => {
+test('S14 a receiver that never responds, or only in drops, gets 10 s; a stop ends an attempt at once', async (t) => {
   const silent = await startRawReceiver(t, () => undefined)
   const trickling = await startRawReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
@@ -22,7 +22,7 @@ test('S14 a receiver that never answers, or trickles, is given 10 s; a stop ends
   for (const outcome of outcomes) t.deepEqual(outcome, { status: null, error: 'no answer within 10 s' })
 })
 
-test('a name that is not looked up in time is said to be the reason, and the next try does not wait for it', async (t) => {
+test('a name lookup that times out is reported as the reason, and the next attempt does not wait for it', async (t) => {
   const receiver = await startReceiver(t)
   const post = createPost(createJudge({ insecure: true, allow: ['127.0.0.0/8', '::1'] }))
   t.teardown(async () => post.close())

@@ -7,7 +7,7 @@ import type { AgentState } from '../../../src/core/hosts/agent-state.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { until } from '../../helpers/until.ts'
 
-test('neither a keystroke nor an acknowledgement makes an agent write its status; the end of a script does', async (t) => {
+test('an agent writes its status at the end of a script, but not for keystrokes or acknowledgements', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const path = join(dataDir, stateFileName)
   const read = () => JSON.parse(readFileSync(path, 'utf8')) as AgentState
@@ -25,7 +25,7 @@ test('neither a keystroke nor an acknowledgement makes an agent write its status
     await delay(100)
     writes.set(statSync(path).ino, readFileSync(path, 'utf8'))
   }
-  // A heartbeat may have been answered meanwhile.
+  // One heartbeat may have been acknowledged meanwhile.
   t.true(writes.size <= 2)
   t.is(new Set(writes.values()).size, writes.size)
   server.send('CANCEL_SCRIPT', { taskId: 'runs' })

@@ -17,7 +17,7 @@ import { keepScreen, steadyScreen } from '../../helpers/terminals/screens.ts'
 import { missing, openWindow } from '../../helpers/terminals/tmux.ts'
 import { until } from '../../helpers/until.ts'
 
-/** A server, 50 simulated hosts and a real one for all of this file. */
+/** A server, 50 simulated hosts and a real one, shared by this file. */
 const shared = {
   server: undefined as unknown as TestServer,
   fleet: [] as SimulatedHost[],
@@ -25,7 +25,7 @@ const shared = {
   boxId: 0,
 }
 const ends: (() => unknown)[] = []
-/** The hosts that have run something before: what they run again succeeds. */
+/** Hosts that have run a script: their second run succeeds. */
 const before = new Set<string>()
 
 test.before(async (t) => {
@@ -51,7 +51,7 @@ test.before(async (t) => {
   const box = await realAgent(whole, shared.server, { hostname: 'box' })
   shared.boxId = box.hostId
   await until(
-    'it is linked',
+    'the agent is linked',
     async () => (await shared.server.data('GET', `/api/hosts/${box.hostId}`)).agent.connected,
   )
 })
@@ -63,7 +63,7 @@ const open = (t: ExecutionContext, size: [number, number] = [100, 30], env: Reco
   openWindow(t, { RSM_URL: shared.server.url, RSM_TOKEN: shared.server.token, ...env }, size)
 const inTmux = missing('tmux').length > 0 ? test.skip : test
 
-inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, retried, left', async (t) => {
+inTmux('a running task on 50 hosts is viewed, searched, resized, cancelled, retried and left', async (t) => {
   const { server, fleet } = shared
   const hosts = fleet.map(({ hostId }) => hostId)
   const taskId = await startTask(server, hosts, { script: { content: '# first\ndeploy --all' } })
@@ -107,7 +107,7 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
   await keepScreen(window, 'tui-search-100x30')
   await window.press('N')
   await window.shows(/none above; n searches downwards: NEWS of/)
-  // Together they would be one key, Alt with f.
+  // Without a pause they would be one key, Alt-f.
   await window.press('Escape')
   await window.shows(/┬ all hosts ─/)
   await window.press('f')
@@ -150,7 +150,7 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
   t.is(first, last)
 })
 
-inTmux('A16 a command is run from the fleet on what is filtered, and its output folded', async (t) => {
+inTmux('A16 a command is run from the fleet on the filtered hosts, and its output is folded', async (t) => {
   const window = await open(t, [80, 24])
   await window.type(`clear; ${rsm} tui; echo "exit $?"\n`)
   await window.shows(/51 hosts/)
@@ -170,50 +170,53 @@ inTmux('A16 a command is run from the fleet on what is filtered, and its output 
   t.pass()
 })
 
-inTmux('the fleet: a terminal on a host and back, its task opened, copying, suspended, left', async (t) => {
-  const { server, boxId } = shared
-  const script = { content: 'echo said on the box; sleep 600' }
-  const taskId = await startTask(server, [boxId], { script })
-  // Its agent would leave the script running.
-  t.teardown(async () => {
-    await server.api('POST', `/api/tasks/${taskId}/cancel`)
-    await finished(server, taskId)
-  })
-  const window = await open(t, [100, 30], { SHELL: shared.shell })
-  await window.type(`clear; echo one; ${rsm} tui; echo "exit $?"\n`)
-  await window.shows(/51 hosts {2}51 ONLINE/)
-  await window.press('f')
-  await window.type('box')
-  await window.press('Enter', 'j')
-  await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)
-  await keepScreen(window, 'tui-fleet-100x30')
-  await window.press('t')
-  await window.shows(/rsm: box\s+rsm: to leave: ~\. at the beginning of a line[\s\S]*[$#] *$/m)
-  await window.type('echo $((6 * 7)); exit 3\n')
-  await window.shows(/box: the shell ended with 3/)
-  await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)
-  await window.press('Enter')
-  await window.shows(/┬ box RUNNING[\s\S]*said on the box/)
-  await window.press('y')
-  await window.shows(/^said on the box\n+the mouse is your terminal's/)
-  await window.press('y')
-  await window.shows(/┬ box RUNNING/)
-  await window.press('C-z')
-  await window.shows(/Stopped[\s\S]*local>$/m)
-  await window.type('clear; fg; echo "exit $?"\n')
-  await window.shows(/┬ box RUNNING/)
-  await window.type('c')
-  await window.shows(/cancel this task/)
-  await window.type('ny')
-  await window.shows(/select and copy with the mouse/)
-  await window.type('q')
-  await window.shows(/┬ box RUNNING/)
-  await window.press('C-c')
-  await window.shows(/is still running: rsm logs -f [\s\S]*local>$/m)
-  t.notRegex(await window.text(), /box RUNNING/)
-})
+inTmux(
+  'the fleet view opens a terminal on a host and its task, copies text, is suspended and left',
+  async (t) => {
+    const { server, boxId } = shared
+    const script = { content: 'echo said on the box; sleep 600' }
+    const taskId = await startTask(server, [boxId], { script })
+    // A stopped agent would leave the script running.
+    t.teardown(async () => {
+      await server.api('POST', `/api/tasks/${taskId}/cancel`)
+      await finished(server, taskId)
+    })
+    const window = await open(t, [100, 30], { SHELL: shared.shell })
+    await window.type(`clear; echo one; ${rsm} tui; echo "exit $?"\n`)
+    await window.shows(/51 hosts {2}51 ONLINE/)
+    await window.press('f')
+    await window.type('box')
+    await window.press('Enter', 'j')
+    await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)
+    await keepScreen(window, 'tui-fleet-100x30')
+    await window.press('t')
+    await window.shows(/rsm: box\s+rsm: to leave: ~\. at the beginning of a line[\s\S]*[$#] *$/m)
+    await window.type('echo $((6 * 7)); exit 3\n')
+    await window.shows(/box: the shell ended with 3/)
+    await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)
+    await window.press('Enter')
+    await window.shows(/┬ box RUNNING[\s\S]*said on the box/)
+    await window.press('y')
+    await window.shows(/^said on the box\n+the mouse is your terminal's/)
+    await window.press('y')
+    await window.shows(/┬ box RUNNING/)
+    await window.press('C-z')
+    await window.shows(/Stopped[\s\S]*local>$/m)
+    await window.type('clear; fg; echo "exit $?"\n')
+    await window.shows(/┬ box RUNNING/)
+    await window.type('c')
+    await window.shows(/cancel this task/)
+    await window.type('ny')
+    await window.shows(/select and copy with the mouse/)
+    await window.type('q')
+    await window.shows(/┬ box RUNNING/)
+    await window.press('C-c')
+    await window.shows(/is still running: rsm logs -f [\s\S]*local>$/m)
+    t.notRegex(await window.text(), /box RUNNING/)
+  },
+)
 
-inTmux('a server that goes away is said, and what happened meanwhile is shown when it is back', async (t) => {
+inTmux('the tui reports a server that is down, and shows the changes once it is back', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '192.0.2.1' })
   const taskId = await startTask(server, [id], { queueSeconds: 3_600 })
@@ -241,11 +244,11 @@ const endings: readonly (readonly [term: string, signal: NodeJS.Signals, exit: n
   ['linux', 'SIGTERM', 143],
   ['screen', 'SIGHUP', 129],
   ['xterm-256color', 'SIGINT', 130],
-  // A fault of rsm itself.
+  // An error in rsm itself.
   ['tmux-256color', 'SIGUSR2', 1],
 ]
 for (const [term, signal, exit] of endings)
-  test(`the terminal is given back at ${signal} with TERM=${term}`, async (t) => {
+  test(`the terminal is restored after ${signal} with TERM=${term}`, async (t) => {
     const { server } = shared
     const home = temporaryDirectory(t)
     const fault = "process.on('SIGUSR2',()=>{throw(new(Error)('a%20fault'))})"
@@ -267,10 +270,10 @@ for (const [term, signal, exit] of endings)
     if (signal === 'SIGUSR2') t.regex(screen.shown, /1049l[\s\S]*Error: a fault/)
   })
 
-test('q leaves while the server still owes an answer', async (t) => {
+test('q leaves even if the server has not responded', async (t) => {
   let isAsked = false
   const server = createServer((_request, response) => {
-    // That there is such a task; what it is like stays open.
+    // The first response says that the task exists; later requests get no response.
     if (!isAsked) response.end(JSON.stringify({ code: 200, message: 'OK', data: taskOf([]) }))
     isAsked = true
   }).listen(0, '127.0.0.1')
@@ -290,12 +293,12 @@ test('q leaves while the server still owes an answer', async (t) => {
   void screen.ended.then((code) => {
     exit = code
   })
-  // A call by itself waits for an answer for a minute.
-  await until('it has ended', () => exit !== undefined)
+  // A call on its own waits a minute for a response.
+  await until('the command has ended', () => exit !== undefined)
   t.is(exit, 0, screen.shown)
 })
 
-test('without a terminal, or on one without a screen, it says what to type instead', async (t) => {
+test('without a terminal, or on one without a screen, `rsm tui` suggests another command', async (t) => {
   const run = commandLine(t, shared.server)
   const piped = await run(['tui', 'latest'])
   t.is(piped.exit, 2)

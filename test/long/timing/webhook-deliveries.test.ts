@@ -10,7 +10,7 @@ import { startInsides } from '../../helpers/servers/services.ts'
 import { idsOf, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 import { until } from '../../helpers/until.ts'
 
-test('a server that has lost a webhook and owns it again sends each event once more at most, in order', async (t) => {
+test('a server that loses a webhook and owns it again repeats each event at most once, in order', async (t) => {
   const { context, services } = await startInsides(t)
   const { store, fleet, keys, facts, agreed, clock, log } = context
   const receiver = await startReceiver(t)
@@ -72,16 +72,16 @@ test('a server that has lost a webhook and owns it again sends each event once m
   })
   deliveries.start()
   await receiver.first(1)
-  // Its lease is over, and another one takes the webhook and leaves again, while the first try waits for its answer.
+  // Its lease ends, and another server takes and leaves the webhook while the first attempt waits for its response.
   up += 11_000
   const other = await ownership.join('two')
   t.deepEqual(await ownership.claim(other, [`webhook/${id}`]), [`webhook/${id}`])
-  await until('it has lost the webhook', () => !owns)
+  await until('the webhook is lost', () => !owns)
   await ownership.renew(member)
   await ownership.leave(other)
-  await until('all have been sent', () => delivered >= 3)
+  await until('all events are sent', () => delivered >= 3)
   held[0]?.writeHead(204).end()
-  await until('the first try is over, too', () => delivered >= 4)
+  await until('the first attempt ends too', () => delivered >= 4)
   const [first, ...rest] = idsOf(receiver.got)
   t.deepEqual(rest, [...new Set(rest)])
   t.deepEqual(rest, rest.toSorted())
