@@ -1,7 +1,7 @@
 import test from 'ava'
 import { boot, hasSystemdRoot } from '../../helpers/programs/systemd-machine.ts'
 
-// Skipped (2026-11-22) where nobody made a Debian with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
+// Skipped (2026-11-22) without a Debian root with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
 const whereThere = hasSystemdRoot ? test : test.skip
 
 whereThere(
@@ -43,20 +43,24 @@ whereThere(
       'curl -fsSk --retry 30 --retry-delay 1 --retry-all-errors https://127.0.0.1:18080/api/ready; rsm hosts wait "@*" --timeout 30s',
     )
     const log = await run('rsm tasks wait latest >/dev/null 2>&1; rsm logs latest -N')
-    t.is(log, `${[1, 2, 3, 4, 5, 6].map((i) => `tick ${i}\n`).join('')}whole\n`, 'the script outlived both')
+    t.is(
+      log,
+      `${[1, 2, 3, 4, 5, 6].map((i) => `tick ${i}\n`).join('')}whole\n`,
+      'the script outlived both services',
+    )
 
     await run('rsm server uninstall --remove-data --yes')
     await run('rsm agent uninstall --remove-data --yes')
-    t.is(await run('id -un rsm'), 'rsm\n', 'what is its own elsewhere stays its own')
+    t.is(await run('id -un rsm'), 'rsm\n', 'a user that owns files elsewhere stays')
     const left = 'ls -d /etc/rsm /var/lib/rsm /etc/systemd/system/rsm-* 2>/dev/null'
     t.is(await run(left, 2), '')
-    // It ends with 1 where no unit matches.
+    // The command exits with 1 if no unit matches.
     t.is(await run('systemctl list-unit-files "rsm-*" --no-legend', 1), '')
   },
 )
 
 whereThere(
-  'under systemd, an installation that cannot work says why, and a port in use by whom',
+  'under systemd, an installation that cannot work reports the reason, and the process that uses a port',
   async (t) => {
     t.timeout(290_000)
     const { run } = await boot(t)

@@ -1,11 +1,11 @@
 import test from 'ava'
 import { boot, hasSystemdRoot } from '../../helpers/programs/systemd-machine.ts'
 
-// Skipped (2026-11-22) where nobody made a Debian with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
+// Skipped (2026-11-22) without a Debian root with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
 const whereThere = hasSystemdRoot ? test : test.skip
 
 whereThere(
-  'under systemd, hosts join --ssh ends when the agent is linked; once more changes nothing',
+  'under systemd, hosts join --ssh ends when the agent is linked; a second run changes nothing',
   async (t) => {
     t.timeout(290_000)
     const { run } = await boot(t)
@@ -47,7 +47,7 @@ whereThere(
     t.deepEqual(
       content.map(({ uses }) => uses),
       [1],
-      'what was not needed is removed',
+      'the unused token is removed',
     )
     await run('systemctl stop ssh')
     t.regex(await run(join, 255), /^web1: UNREACHABLE: connect to host web1 port 22: Connection refused$/m)

@@ -1,11 +1,11 @@
 import test from 'ava'
 import { boot, hasSystemdRoot } from '../../helpers/programs/systemd-machine.ts'
 
-// Skipped (2026-11-22) where nobody made a Debian with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
+// Skipped (2026-11-22) without a Debian root with systemd: `.ci/systemd-root DIR`, then RSM_SYSTEMD_ROOT=DIR, as root.
 const whereThere = hasSystemdRoot ? test : test.skip
 
 whereThere(
-  'under systemd, rsm server upgrade exchanges the executable of the unit, and goes back by itself',
+  "under systemd, rsm server upgrade replaces the unit's executable, and rolls back automatically",
   async (t) => {
     t.timeout(290_000)
     const { run } = await boot(t)
@@ -36,7 +36,7 @@ whereThere(
       'rsm\n',
     )
     t.is(await run('rsm server doctor >/dev/null; echo $?'), '0\n')
-    // Of a killed one with both its processes.
+    // An upgrade whose two processes are killed.
     await run(`rsm server upgrade /root/bad --executable /opt/bin/rsm --allow-unsigned > /root/said 2>&1 &
      until grep -q 'starting rsm 0.3.0' /root/said; do sleep 0.1; done; pkill -KILL -f 'run.js server upgrade'`)
     const cut = await run('/opt/bin/rsm.former server doctor', 1)
