@@ -9,7 +9,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const ran = (program: string, argv: readonly string[], env: Record<string, string>) =>
   spawnSync(program, argv, { env, encoding: 'utf8' })
 
-/** Where the npm package and the list of what is in it are, made from what is built. */
+/** Directory of the npm package and its bill of materials, made from the build. */
 const out = mkdtempSync(join(tmpdir(), 'rsm-test-'))
 const file = join(out, `rsm-${version}.tgz`)
 let printed = ''
@@ -21,10 +21,10 @@ test.before(() => {
 })
 test.after.always(() => rmSync(out, { recursive: true, force: true }))
 
-// Skipped where tar is missing, which looks into the package.
+// Skipped without tar, which reads the package.
 const whereTar = spawnSync('tar', ['--version']).status === 0 ? test : test.skip
 
-whereTar('the npm package holds the bundles and their licences, and names nothing to install', (t) => {
+whereTar('the npm package contains the bundles and their licences, and has no dependencies', (t) => {
   const made = ['SHA256SUMS', `rsm-${version}.cdx.json`, `rsm-${version}.tgz`]
   t.deepEqual(readdirSync(out), made)
   t.is(printed, made.map((name) => `${join(out, name)}\n`).join(''))
@@ -76,7 +76,7 @@ for (const [words, code, told] of [
     t.notRegex(stderr, / at .*\.js:/)
   })
 
-test('the list of what is inside has what the notices of the licences name, with Node', (t) => {
+test('the bill of materials lists the packages of the licence notices, and Node', (t) => {
   const bill = JSON.parse(readFileSync(join(out, `rsm-${version}.cdx.json`), 'utf8')) as {
     metadata: { component: { name: string } }
     components: readonly { name: string; version: string; purl: string; licenses: readonly object[] }[]
