@@ -11,9 +11,9 @@ import {
 } from '../../helpers/faults/server-windows.ts'
 import { turns } from '../../helpers/turns.ts'
 
-/** Each is three servers. */
+/** Each lane is three servers. */
 const laneCount = 3
-/** Milliseconds: by far less than the lease, as the lock of a killed server falls with its process. */
+/** Milliseconds: far less than the lease, because the lock of a killed server is released with its process. */
 const longestTakeover = 5_000
 
 const ends: (() => unknown)[] = []
@@ -22,7 +22,7 @@ const free: Promise<Lane>[] = []
 const turn = turns(laneCount)
 const takeovers: number[] = []
 
-/** Lends a lane to one at a time. */
+/** Lends a lane to one caller at a time. */
 function inLane<T>(work: (lane: Lane) => Promise<T>): Promise<T> {
   return turn(async () => {
     const lane = free.pop() ?? opening()
@@ -44,7 +44,7 @@ async function killedAt(t: ExecutionContext, lane: Lane, point: ServerPoint, lin
   const took = await takeover()
   if (took === null) return
   takeovers.push(took)
-  t.log(`others owned what it owned after ${Math.round(took)} ms`)
+  t.log(`others owned its tasks after ${Math.round(took)} ms`)
   t.true(took < longestTakeover, `${took} ms`)
 }
 
@@ -56,7 +56,7 @@ const cases: [Linked, string, ServerPoint[]][] = [
 ]
 for (const [linked, told, points] of cases)
   for (const point of points)
-    test(`F07 one of three servers that is killed at ${point}, ${told}: ${toldOf(windows[point])}`, (t) =>
+    test(`F07 one of three servers is killed at ${point}, ${told}: ${toldOf(windows[point])}`, (t) =>
       inLane((lane) => reached(point, () => killedAt(t, lane, point, linked))))
 
 test.after('half of the takeovers take 2 s at most', (t) => {

@@ -17,10 +17,10 @@ import { turns } from '../../helpers/turns.ts'
 
 type AgentPoint = Extract<FaultPoint, `agent.${string}`>
 
-/** What the life of an execution leads through, and what has become of it in the end. */
+/** Steps of an execution's life, and its result. */
 interface Window {
   life: (host: Host, fault: Fault) => Promise<Told>
-  /** Which time it comes there; the first where it is not said. */
+  /** Occurrence of the point that is hit; the first by default. */
   nth?: number
   starts?: 0 | 1
   status?: TaskResult['status']
@@ -29,13 +29,13 @@ interface Window {
   stdout?: (text: string) => boolean
 }
 
-/** The end as the server tells it. */
+/** The end as the server reports it. */
 interface Told {
   taskId: string
   task: Task
 }
 
-/** A host of the shared server with agents that come one after the other on one directory. */
+/** A host of the shared server. Its agents run one after the other on one directory. */
 interface Host {
   t: ExecutionContext
   server: TestServer
@@ -57,7 +57,7 @@ const told = async ({ server }: Host, taskId: string): Promise<Told> => ({
   task: await finished(server, taskId),
 })
 
-/** A script from its start to its end. */
+/** A script from start to end. */
 async function plain(host: Host, fault: Fault, content = script(host.traces), options = {}): Promise<Told> {
   const first = await host.start(fault)
   await untilLinked(host)
@@ -67,7 +67,7 @@ async function plain(host: Host, fault: Fault, content = script(host.traces), op
   return told(host, taskId)
 }
 
-/** Two of which the second comes to an agent that begins none any more, as it is to stop: it waits for the next one. */
+/** Two executions: the second reaches an agent that is stopping and starts no more, so it waits for the next agent. */
 async function queued(host: Host, fault: Fault): Promise<Told> {
   const first = await host.start(fault, { drain: true })
   await untilLinked(host)
@@ -86,7 +86,7 @@ async function queued(host: Host, fault: Fault): Promise<Told> {
 async function cancelled(host: Host, fault: Fault): Promise<Told> {
   const first = await host.start(fault)
   await untilLinked(host)
-  // The second process ignores TERM and outlives the script itself.
+  // The second process ignores TERM and outlives the script.
   const stubborn = `(trap '' TERM; echo $BASHPID > ${host.traces}/stubborn; while [ -d ${host.traces} ]; do sleep 0.1; done) &`
   const content = `${countStart(host.traces)}; ${stubborn} echo one; echo uno >&2; sleep 600`
   const taskId = await run(host, content)
@@ -100,16 +100,16 @@ async function cancelled(host: Host, fault: Fault): Promise<Told> {
   await host.start()
   const end = await told(host, taskId)
   const stubbornPid = readFileSync(join(host.traces, 'stubborn'), 'utf8').trim()
-  host.t.false(isAlive(stubbornPid), 'what ignores TERM is gone when the task says CANCELLED')
+  host.t.false(isAlive(stubbornPid), 'the process that ignores TERM is gone when the task is CANCELLED')
   return end
 }
 
-/** Not so for one that has ended and that nobody has asked about yet. */
+/** False also for zombies. */
 function isAlive(pid: string): boolean {
   return existsSync(`/proc/${pid}`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
-/** A cancel that comes to the agent before its execution, whose frame was lost on the way. */
+/** A cancel that reaches the agent before its execution, whose frame was lost in transit. */
 async function overtaken(host: Host, fault: Fault): Promise<Told> {
   const path = await startCutLink(host.t, host.server.url)
   const first = await host.start(fault, { url: path.url })
@@ -125,7 +125,7 @@ async function overtaken(host: Host, fault: Fault): Promise<Told> {
   return told(host, taskId)
 }
 
-/** An agent that comes back to a script that runs. */
+/** An agent that returns to a running script. */
 async function returning(host: Host, fault: Fault): Promise<Told> {
   const first = await host.start()
   await untilLinked(host)
@@ -152,12 +152,12 @@ const isCut = (text: string) =>
   text.length < 210_000 &&
   text.split('[rsm: ').length === 2
 
-/** A script that fails, and what undoes it: the agent has the request on disk before it begins. */
+/** A script that fails and its rollback: the request is on disk before the agent starts it. */
 const gated = (host: Host, fault: Fault) =>
   plain(host, fault, script(host.traces), { rollback: { script: { content: 'true' } } })
 
 const never = { starts: 0, stdout: (text: string) => text === '' } as const
-/** The next agent has not got it, or may not begin it, and another process than the one that it was sent to is not sent it again. */
+/** The next agent does not have it or must not start it, and it is sent to no other process than the first. */
 const lost = { ...never, status: 'LOST', exitCode: null } as const
 const windows: Record<AgentPoint, Window> = {
   'agent.request.before': { life: queued, ...lost },
@@ -237,7 +237,7 @@ async function newHost(t: ExecutionContext, hostname: string): Promise<Host> {
 const turn = turns(4)
 for (const [number, [point, window]] of Object.entries(windows).entries()) {
   const { starts = 1, status = 'FAILED', exitCode = known.exitCode, error } = window
-  test(`F08 an agent that is killed at ${point}: ${starts} start, ${status}, whatever it wrote once`, (t) =>
+  test(`F08 an agent that is killed at ${point}: ${starts} start, ${status}, all output once`, (t) =>
     turn(async () => {
       const host = await newHost(t, `h${number}.test`)
       const { taskId, task } = await window.life(host, `${point as FaultPoint}@${window.nth ?? 1}`)
@@ -253,7 +253,7 @@ for (const [number, [point, window]] of Object.entries(windows).entries()) {
         output.map((entry) => (entry.stream === stream ? entry.data : '')).join('')
       t.true((window.stdout ?? ((text) => text === known.stdout))(textOf('stdout')))
       if (starts === 1 && status === 'FAILED') t.is(textOf('stderr'), known.stderr)
-      // The host is whole: it takes the next one, and keeps nothing of what has ended.
+      // The host works: it takes the next execution, and has kept nothing of the ended one.
       const next = await startTask(host.server, [host.hostId], { script: { content: 'exit 0' } })
       t.is((await finished(host.server, next)).status, 'SUCCESS')
     }))
