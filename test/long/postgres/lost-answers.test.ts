@@ -107,7 +107,7 @@ test('output whose response was lost is stored once, and continues from there ov
 })
 
 for (const isCarriedOut of [true, false])
-  test(`over SSH nothing comes again: a piece that ${isCarriedOut ? 'was stored is there' : 'was not stored is missing, and the result says so'}`, async (t) => {
+  test(`over SSH output is not repeated: a piece that ${isCarriedOut ? 'was stored exists once' : 'was not stored is missing, and the result says so'}`, async (t) => {
     const { executions, member, lose, text } = await site(t, { overSsh: true })
     await executions.begin(member, ['t1/1'])
     t.is(await executions.append('t1/1', piece(0), undefined, false), 0)

@@ -96,7 +96,7 @@ test('P42 when the server of a client is killed its attachment ends', async (t) 
   t.is(state.gone, 1)
 })
 
-test('a server suspended past its lease is not waited for, and its clients are closed; once resumed it is found again', async (t) => {
+test('a server suspended past its lease blocks no call, and its clients are closed; once resumed it is found again', async (t) => {
   const url = await newDatabase()
   const { relay, database } = await sharedRelay(t, url, 'a')
   const child = await otherServer(t, url, 'serve')

@@ -135,7 +135,7 @@ test("a slot starts a task of the owner with the schedule's params and secrets, 
   t.regex(metrics, /^rsm_schedule_late_seconds_count 1$/m)
 })
 
-test('a slot whose target matches no host, or a removed one, is a run that FAILED', async (t) => {
+test('a slot whose target matches no host, or only a removed one, is recorded as FAILED', async (t) => {
   const { server, clock, make, of, happened } = await startWorld(t)
   const { id } = await make({ target: { selector: 'web1!web1' } })
   clock.forward(hour)
@@ -404,7 +404,7 @@ test('a clock that is set days ahead makes no slot due; later slots run', async 
   t.like((await happened(id, 2))[0], { outcome: 'STARTED', plannedAt: slot(48) })
 })
 
-test('a clock that is set right again runs the slots that did not run, and none twice', async (t) => {
+test('after a clock is corrected a server runs the slots that were skipped, and none twice', async (t) => {
   const { server, clock, agent, make, of, happened } = await startWorld(t)
   agent.serve()
   const idle = await make({ name: 'idle' })

@@ -3,7 +3,7 @@ import { createJudge, lookups } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 
-test('S14 a receiver that never responds, or only in drops, gets 10 s; a stop ends an attempt at once', async (t) => {
+test('S14 a receiver that never responds, or only byte by byte, gets 10 s; a stop ends an attempt at once', async (t) => {
   const silent = await startRawReceiver(t, () => undefined)
   const trickling = await startRawReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
