@@ -9,15 +9,15 @@ import { type BenchServer, binary, ended, startServer } from './fleet/server.ts'
 import { type Measured, ratioRow, wholeProcess } from './measure.ts'
 import type { Row } from './row.ts'
 
-/** Of output, in tasks of 4 MB each: what takes a minute or two on two slow cores. */
+/** Output in tasks of 4 MB each: a backup takes a minute or two on two slow cores. */
 const outputMB = 512
 const taskMB = 4
 const MB = 1024 ** 2
 const writers = 8
-/** Milliseconds for which writes are measured without a backup. */
+/** Milliseconds for measuring writes without a backup. */
 const idleTime = 10_000
 
-/** 16 kB of a log that compresses as logs do. */
+/** 16 kB of a log with typical compressibility. */
 function text(seed: number): string {
   let state = seed
   const next = (below: number) => {
@@ -43,7 +43,7 @@ function text(seed: number): string {
   return log
 }
 
-/** The output of one task. gzip looks back 32 kB only: that others are the same makes none of them smaller. */
+/** The output of one task. Equal tasks do not compress each other, because gzip looks back only 32 kB. */
 function outputOf(timestamp: string): Buffer {
   const lines: Uint8Array[] = []
   for (let sequence = 0, bytes = 0; bytes < taskMB * MB; sequence++) {
@@ -54,7 +54,7 @@ function outputOf(timestamp: string): Buffer {
   return Buffer.concat(lines)
 }
 
-/** Ended tasks with their output, written into the directory of a server that does not run. */
+/** Writes finished tasks with their output into the directory of a stopped server. */
 async function seed(dataDir: string): Promise<void> {
   const store = await openJsonStore({ directory: join(dataDir, 'store') })
   const completedAt = new Date().toISOString()
@@ -68,7 +68,7 @@ async function seed(dataDir: string): Promise<void> {
   await store.close()
 }
 
-/** The 99th percentile of writes by eight writers, each waiting for its own, in milliseconds, as long as `work` takes. */
+/** Milliseconds: the 99th percentile of writes by eight writers, each waiting for its own, while `work` runs. */
 async function p99(server: BenchServer, work: () => Promise<unknown>): Promise<number> {
   const times: number[] = []
   const over = new AbortController()
@@ -86,13 +86,13 @@ async function p99(server: BenchServer, work: () => Promise<unknown>): Promise<n
   return times[Math.floor(times.length * 0.99)] ?? Number.NaN
 }
 
-/** What takes half a minute is measured once: files that have just been written need no round that warms caches. */
+/** Measures both once, because each takes half a minute; files that were just written are already cached. */
 async function once(ours: () => Promise<number>, baseline: () => Promise<number>): Promise<Measured> {
   const [mine, bare] = [await ours(), await baseline()]
   return { ours: mine, baseline: bare, ratios: [mine / bare] }
 }
 
-/** A backup of a running server beside `tar cz` of its directory, and what writes take meanwhile beside what they take else (reliability L06). */
+/** A backup of a running server vs `tar cz` of its directory, and write times during it vs without (reliability L06). */
 export async function benchBackup(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-backup-'))
   const dataDir = join(directory, 'server')
@@ -125,8 +125,8 @@ export async function benchBackup(): Promise<Row[]> {
       () => p99(server, () => new Promise((resolve) => setTimeout(resolve, idleTime))),
     )
     return [
-      ratioRow(`a backup of ${outputMB} MB of output, beside tar cz`, 'MB/s', speed, { atLeast: 0.5 }),
-      ratioRow('p99 of writes, 8 writers, during a backup, beside none', 'ms', busy, { atMost: 2 }),
+      ratioRow(`a backup of ${outputMB} MB of output, vs tar cz`, 'MB/s', speed, { atLeast: 0.5 }),
+      ratioRow('p99 of writes, 8 writers, during a backup, vs without', 'ms', busy, { atMost: 2 }),
     ]
   } finally {
     await server.stop()

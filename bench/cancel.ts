@@ -6,10 +6,10 @@ import type { Row } from './row.ts'
 
 const rounds = 3
 const bound = 1000
-/** Seconds in which every host has to have its script running. */
+/** Seconds within which every host must run its script. */
 const patience = 60
 
-/** Milliseconds from the POST …/cancel of a script that runs on every host to the end of the task's last result. */
+/** Milliseconds from the POST …/cancel of a script that runs on every host to the last result. */
 async function untilCancelled(fleet: Fleet): Promise<number> {
   const { taskId } = await fleet.call('POST', '/api/tasks', {
     script: { content: 'echo up; sleep 600' },
@@ -20,18 +20,18 @@ async function untilCancelled(fleet: Fleet): Promise<number> {
   const followed = await fetch(`${fleet.url}${path}/logs?follow=true`, {
     headers: { authorization: `Bearer ${fleet.token}` },
   })
-  // The stream closes after the event that says how the task ended.
+  // The stream closes after the event with the task's end.
   const stream = followed.text()
   const start = performance.now()
   await fleet.call('POST', `${path}/cancel`)
   await stream
   const elapsed = performance.now() - start
   const { status } = await fleet.call('GET', `${path}?size=1`)
-  if (status !== 'CANCELLED') throw new Error(`the cancelled task ended ${String(status)}`)
+  if (status !== 'CANCELLED') throw new Error(`the cancelled task ended as ${String(status)}`)
   return elapsed
 }
 
-/** Sent is not running: a script that has said something runs. */
+/** Waits until every script has written output: RUNNING alone may mean sent. */
 async function untilAllSpeak(fleet: Fleet, path: string): Promise<void> {
   for (let second = 0; second < patience; second++) {
     const task = await fleet.call('GET', `${path}?size=500`)
@@ -42,7 +42,7 @@ async function untilAllSpeak(fleet: Fleet, path: string): Promise<void> {
   throw new Error(`the scripts did not all run within ${patience} s`)
 }
 
-/** Beside the time in which a bare loop reaches as many agents, which this has to do and to undo. */
+/** Cancelling on all agents vs a bare loop that reaches as many agents. */
 export async function benchCancel(fleet: Fleet): Promise<Row[]> {
   const size = fleet.agents.length
   const bare = await startBareLoop(size)
@@ -52,7 +52,7 @@ export async function benchCancel(fleet: Fleet): Promise<Row[]> {
       () => untilCancelled(fleet),
       () => bare.run('true'),
     )
-    const name = `POST …/cancel to the last of ${size} results, beside a bare ws loop of true`
+    const name = `POST …/cancel to the last of ${size} results, vs a bare ws loop of true`
     const row = ratioRow(name, 'ms', measured, { atMost: Number.POSITIVE_INFINITY })
     return [{ ...row, goal: `≤ ${bound} ms`, met: row.ours <= bound }]
   } finally {

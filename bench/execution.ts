@@ -8,7 +8,7 @@ import type { Row } from './row.ts'
 const rounds = 7
 const pdshRounds = 3
 
-/** Milliseconds from the POST of `true` for every host, or those of a selector, to its final answer. */
+/** Milliseconds from the POST of `true` for the hosts of a selector, all by default, to its final response. */
 export async function untilFinal(fleet: BenchServer, selector = '@*'): Promise<number> {
   const start = performance.now()
   const task = await fleet.call('POST', '/api/tasks', {
@@ -16,7 +16,7 @@ export async function untilFinal(fleet: BenchServer, selector = '@*'): Promise<n
     target: { selector },
     async: false,
   })
-  if (task['status'] !== 'SUCCESS') throw new Error(`the task ended ${String(task['status'])}`)
+  if (task['status'] !== 'SUCCESS') throw new Error(`the task ended as ${String(task['status'])}`)
   return performance.now() - start
 }
 
@@ -31,9 +31,7 @@ export async function benchExecution(fleet: Fleet): Promise<Row[]> {
       () => untilFinal(fleet),
       () => bare.run('true'),
     )
-    rows.push(
-      ratioRow(`POST to final, ${size} agents, beside a bare ws loop`, 'ms', measured, { atMost: 1.5 }),
-    )
+    rows.push(ratioRow(`POST to final, ${size} agents, vs a bare ws loop`, 'ms', measured, { atMost: 1.5 }))
   } finally {
     await bare.stop()
   }
@@ -46,7 +44,7 @@ export async function benchExecution(fleet: Fleet): Promise<Row[]> {
     const env = { ...process.env, RSM_URL: fleet.url, RSM_TOKEN: fleet.token }
     const exec = () => wholeProcess(process.execPath, [binary, 'exec', '--all', '-y', '--', 'true'], { env })
     const measured = await inTurn(pdshRounds, exec, () => pdsh.run('true'))
-    rows.push(ratioRow(`rsm exec true on ${size} agents, beside pdsh`, 'ms', measured, { atMost: 0.2 }))
+    rows.push(ratioRow(`rsm exec true on ${size} agents, vs pdsh`, 'ms', measured, { atMost: 0.2 }))
   } finally {
     await pdsh.stop()
   }

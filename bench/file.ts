@@ -12,27 +12,28 @@ import { bareGet } from './startup.ts'
 
 const rounds = 15
 const agentsOfEach = 3
-/** Milliseconds until an agent that has linked is idle. */
+/** Milliseconds until a linked agent is idle. */
 const settle = 30_000
 
 const versionOf = (node: string) => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
 
-/** The Node among these that the executable holds, too. */
+/** The Node among these whose version the executable contains. */
 function nodeWithin(file: string, nodes: readonly string[]): string {
   const said = execFileSync(file, ['--version'], { encoding: 'utf8' })
   const [, version = ''] = /node-(v\S+)/.exec(said) ?? []
   const found = nodes.find((node) => versionOf(node) === version)
-  if (found === undefined) throw new Error(`${file} holds Node ${version}: name that Node with --node PATH`)
+  if (found === undefined)
+    throw new Error(`${file} contains Node ${version}: name that Node with --node PATH`)
   return found
 }
 
-/** Megabytes that a process shares with nobody. */
+/** Megabytes of memory that a process does not share. */
 function privateDirtyMB(pid: number | undefined): number {
   const text = readFileSync(`/proc/${pid ?? 'self'}/smaps_rollup`, 'utf8')
   return Number(/^Private_Dirty:\s+(\d+)/m.exec(text)?.[1]) / 1024
 }
 
-/** Idle agents of the executable, beside those of the checkout on the same Node. */
+/** Idle agents of the executable vs agents of the checkout on the same Node. */
 async function benchAgents(fleet: Fleet, file: string, node: string): Promise<Row> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-file-'))
   const tokenFile = await writeToken(fleet, 2 * agentsOfEach, directory)
@@ -50,7 +51,7 @@ async function benchAgents(fleet: Fleet, file: string, node: string): Promise<Ro
     )
     const ratios = mine.map((each, n) => each / (theirs[n] ?? Number.NaN)).sort((a, b) => a - b)
     const measured = { ours: median(mine), baseline: median(theirs), ratios }
-    return ratioRow("private dirty memory of the file's idle agent, beside the checkout's", 'MB', measured, {
+    return ratioRow("private dirty memory of the file's idle agent, vs the checkout's", 'MB', measured, {
       atMost: 1,
     })
   } finally {
@@ -60,7 +61,7 @@ async function benchAgents(fleet: Fleet, file: string, node: string): Promise<Ro
   }
 }
 
-/** The single executable, beside the Node that it holds: commands from spawn to exit, and what an agent takes of memory. */
+/** The single executable vs the Node that it contains: times of whole commands, and memory of an agent. */
 export async function benchFile(fleet: Fleet, file: string, nodes: readonly string[]): Promise<Row[]> {
   const node = nodeWithin(file, nodes)
   const home = await mkdtemp(join(tmpdir(), 'rsm-bench-home-'))
@@ -78,8 +79,8 @@ export async function benchFile(fleet: Fleet, file: string, nodes: readonly stri
       () => wholeProcess(node, ['-e', bareGet, fleet.url, fleet.token]),
     )
     return [
-      ratioRow('rsm --version of the file, beside node -e 0', 'ms', version, { atMost: 1.2 }),
-      ratioRow('rsm hosts list of the file, beside a bare GET', 'ms', list, { atMost: 2 }),
+      ratioRow('rsm --version of the file, vs node -e 0', 'ms', version, { atMost: 1.2 }),
+      ratioRow('rsm hosts list of the file, vs a bare GET', 'ms', list, { atMost: 2 }),
       await benchAgents(fleet, file, node),
     ]
   } finally {

@@ -17,7 +17,7 @@ const hosts = 10_000
 const terms = 200
 const longestStop = 50
 
-/** A page's file, asked for by whoever says that it has another one. */
+/** A request for a file of the console by a client that has a different version of it. */
 const fileRequest = (known: string) =>
   requestText('GET', '/console/icon.svg', '').replace('accept:', `if-none-match: ${known}\r\naccept:`)
 
@@ -35,7 +35,7 @@ async function blanksRow(server: BenchServer): Promise<Row> {
       timeOf(`a${' '.repeat(blanks)}b`),
       timeOf(`a${'x'.repeat(blanks)}b`),
     )
-    const name = `a request with ${blanks} blanks, beside one as long without`
+    const name = `a request with ${blanks} blanks, vs one as long without`
     return ratioRow(name, 'ms', measured, { atMost: 2 })
   } finally {
     load.stop()
@@ -57,7 +57,7 @@ const directory = () =>
     [],
   )
 
-/** Milliseconds of processor that a lookup takes, and its longest slice. */
+/** Milliseconds of processor time of a lookup, and its longest slice. */
 function costOf(selector: string): { whole: number; longest: number } {
   const parsed = parseSelector(selector)
   const work = resolveInSlices(parsed, directory())
@@ -73,7 +73,7 @@ function costOf(selector: string): { whole: number; longest: number } {
   return cost
 }
 
-/** Beside all of it at once, which is how long the loop would stand still without slices. */
+/** The longest slice vs the whole lookup, which would block the loop without slices. */
 function selectorRow(): Row {
   const selectors = ['@*^', '@env:prod^', 'web1*,'].map((term) => `${term.repeat(terms - 1)}@*`)
   for (const selector of selectors) costOf(selector)
@@ -81,7 +81,7 @@ function selectorRow(): Row {
   const longest = Math.max(...costs.map((cost) => cost.longest))
   const whole = Math.max(...costs.map(({ whole }) => whole))
   return {
-    name: `the longest stop of the loop for a selector of ${terms} terms on ${hosts} hosts, beside all at once`,
+    name: `the longest stop of the loop for a selector of ${terms} terms on ${hosts} hosts, vs all at once`,
     unit: 'ms',
     ours: longest,
     baseline: whole,
@@ -91,7 +91,7 @@ function selectorRow(): Row {
   }
 }
 
-/** How long the server's one loop is held by what anyone may ask. */
+/** How long requests that anyone may send block the server's only event loop. */
 export async function benchLoop(): Promise<Row[]> {
   const path = await mkdtemp(join(tmpdir(), 'rsm-bench-loop-'))
   const server = await startServer(path)

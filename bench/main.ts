@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: one table, ours beside a baseline measured in the same run. Ratios hold, absolute times depend on the
- * machine. `npm run bench -- --agents 20` takes a smaller fleet, `npm run bench -- rest store` only these groups, and
- * `npm run bench -- startup --node PATH` measures the start of the command line on another Node, too;
- * `npm run bench -- file --file packages/rsm-linux-x64 --node PATH` the single executable, beside the Node that it holds.
+ * `npm run bench` prints one table of our measures and baselines of the same run. Ratios are comparable, absolute times depend
+ * on the machine. `npm run bench -- --agents 20` uses a smaller fleet, `npm run bench -- rest store` runs only these groups,
+ * and `npm run bench -- startup --node PATH` also measures the start of the command line on another Node; `npm run bench --
+ * file --file packages/rsm-linux-x64 --node PATH` measures the single executable vs the Node that it contains.
  */
 import { cpus } from 'node:os'
 import { resolve } from 'node:path'
@@ -45,7 +45,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 
-/** Of servers on PostgreSQL; left out where it is missing. */
+/** Groups with servers on PostgreSQL; skipped if it is missing. */
 const sharedGroups: Record<string, () => Promise<Row[]>> = {
   spread: benchSpread,
   'shared-output': benchSharedOutput,
@@ -58,7 +58,7 @@ const sharedFleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   'shared-execution': benchSharedExecution,
 }
 
-/** In the order of the table. */
+/** Groups in the order of the table. */
 const groups: Record<string, () => Promise<Row[]>> = {
   store: benchStore,
   history: benchHistory,

@@ -10,7 +10,7 @@ export function median(values: readonly number[]): number {
 
 interface Process {
   readonly env?: NodeJS.ProcessEnv
-  /** What stands on its stdin. */
+  /** Text for its stdin. */
   readonly input?: string
 }
 
@@ -37,7 +37,7 @@ export async function wholeProcess(
   return performance.now() - start
 }
 
-/** Milliseconds from spawn to the first output; the process ends before the next is measured. */
+/** Milliseconds from spawn to the first output; resolves once the process has ended. */
 export async function untilOutput(
   command: string,
   args: readonly string[],
@@ -55,14 +55,14 @@ export async function untilOutput(
   return first
 }
 
-/** Medians of two measures, and the ratios of their single rounds from the least to the greatest. */
+/** Medians of two measures, and the ratios of single rounds in ascending order. */
 export interface Measured {
   ours: number
   baseline: number
   ratios: readonly number[]
 }
 
-/** Two measures in turn, A B A B …, so that a machine whose speed drifts treats both alike; medians. */
+/** Medians of two measures that alternate, A B A B …, so that a machine whose speed drifts affects both alike. */
 export async function inTurn(
   rounds: number,
   ours: () => Promise<number>,
@@ -73,7 +73,7 @@ export async function inTurn(
   for (let round = 0; round <= rounds; round++) {
     const mine = await ours()
     const bare = await baseline()
-    // The first round warms caches and counts for nothing.
+    // The first round warms up caches and is not counted.
     if (round === 0) continue
     a.push(mine)
     b.push(bare)
@@ -90,7 +90,7 @@ export function residentMB(pid: number | undefined): number {
 
 const sampleEvery = 20
 
-/** How far the memory of a process goes up from here on: megabytes of now, and of the highest sample. */
+/** Memory of a process in megabytes: now, and its highest sample until `stop`. */
 export function watchMemory(pid: number | undefined): { idle: number; stop(): number } {
   const idle = residentMB(pid)
   let peak = idle
@@ -106,7 +106,7 @@ export function watchMemory(pid: number | undefined): { idle: number; stop(): nu
   }
 }
 
-/** A row whose goal is a bound on ours / baseline. */
+/** A row whose goal is a bound on the ratio of ours to the baseline. */
 export function ratioRow(
   name: string,
   unit: string,

@@ -8,7 +8,7 @@ const settle = 15_000
 const agentBound = 25
 const serverBound = 150
 
-/** Resident memory when nothing happens; to be measured before the fleet has worked (reliability L01). */
+/** Resident memory at idle; measure before the fleet has worked (reliability L01). */
 export async function benchMemory(fleet: Fleet): Promise<Row[]> {
   const bare = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   await setTimeout(settle)
@@ -18,7 +18,7 @@ export async function benchMemory(fleet: Fleet): Promise<Row[]> {
   const server = residentMB(fleet.child.pid)
   return [
     {
-      name: 'an idle agent, beside bare Node',
+      name: 'an idle agent, vs bare Node',
       ours: agent,
       baseline: node,
       unit: 'MB',
@@ -27,7 +27,7 @@ export async function benchMemory(fleet: Fleet): Promise<Row[]> {
       met: agent - node <= agentBound,
     },
     {
-      name: `a server with ${fleet.agents.length} idle agents, beside bare Node`,
+      name: `a server with ${fleet.agents.length} idle agents, vs bare Node`,
       ours: server,
       baseline: node,
       unit: 'MB',

@@ -6,7 +6,7 @@ import { benchFlood } from './output/flood.ts'
 import { benchThroughput } from './output/throughput.ts'
 import type { Row } from './row.ts'
 
-/** Output from a host to the server and to who follows it; floods come first, while all processes are fresh. */
+/** Output from a host to the server and to its followers; floods come first, while all processes are fresh. */
 export async function benchOutput(): Promise<Row[]> {
   const rows: Row[] = []
   for (const maxOutputBytes of [null, 2 ** 31]) {

@@ -1,13 +1,13 @@
-/** One line of the benchmark table: ours beside a baseline measured in the same run. */
+/** One line of the benchmark table: ours and a baseline measured in the same run. */
 export interface Row {
   name: string
   ours: number
   baseline: number
   unit: string
   ratio: number
-  /** Least and greatest ratio of single rounds, where there were several. */
+  /** Smallest and largest ratio of single rounds, if there are several. */
   spread?: string
   goal: string
-  /** Null where this machine can't tell. */
+  /** Null if this machine cannot tell. */
   met: boolean | null
 }

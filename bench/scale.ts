@@ -8,7 +8,9 @@ const agents = 1000
 const perProcess = 100
 const rounds = 5
 
-/** `true` on many protocol-level agents: what the server and its protocol add to the spawns, which both sides do (reliability L02). */
+/**
+ * `true` on many protocol-level agents: the overhead of server and protocol, because both sides spawn alike (reliability L02).
+ */
 export async function benchScale(): Promise<Row[]> {
   const fleet = await startProtocolFleet(agents, perProcess)
   try {
@@ -19,7 +21,7 @@ export async function benchScale(): Promise<Row[]> {
         () => untilFinal(fleet),
         () => bare.run('true'),
       )
-      const name = `POST to final, ${agents} protocol-level agents, beside a bare ws loop`
+      const name = `POST to final, ${agents} protocol-level agents, vs a bare ws loop`
       return [ratioRow(name, 'ms', measured, { atMost: 1.3 })]
     } finally {
       await bare.stop()

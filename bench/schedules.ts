@@ -5,14 +5,14 @@ import type { Row } from './row.ts'
 
 const schedules = 1000
 const agents = 20
-/** Calls that are under way at once. */
+/** Concurrent calls. */
 const atOnce = 32
-/** Milliseconds in which all have to have started. */
+/** Milliseconds within which all schedules must start. */
 const minute = 60_000
-/** Milliseconds until they are due: so long it may take to make them. */
+/** Milliseconds until the schedules are due: time for creating them. */
 const ahead = 60_000
 
-/** On one host each, in turn. */
+/** A schedule on one host; hosts take turns. */
 const order = (hosts: readonly string[], n: number) => ({
   script: { content: 'true' },
   target: { selector: hosts[n % hosts.length] },
@@ -26,7 +26,7 @@ async function each(work: (n: number) => Promise<unknown>): Promise<void> {
   await Promise.all(Array.from({ length: atOnce }, one))
 }
 
-/** Milliseconds from the slot of all to the creation of the last task. */
+/** Milliseconds from the common slot to the creation of the last task. */
 async function untilAllStarted(server: BenchServer, hosts: readonly string[]): Promise<number> {
   const at = new Date(Date.now() + ahead).toISOString()
   await each((n) =>
@@ -36,7 +36,7 @@ async function untilAllStarted(server: BenchServer, hosts: readonly string[]): P
       at,
     }),
   )
-  if (Date.now() >= Date.parse(at)) throw new Error(`${schedules} schedules were not made in time`)
+  if (Date.now() >= Date.parse(at)) throw new Error(`${schedules} schedules could not be created in time`)
   let started = 0
   let last = Number.NaN
   for (const end = Date.parse(at) + 2 * minute; started < schedules && Date.now() < end; ) {
@@ -46,11 +46,11 @@ async function untilAllStarted(server: BenchServer, hosts: readonly string[]): P
     const [newest] = page['content'] as { createdAt: string }[]
     last = Date.parse(newest?.createdAt ?? '') - Date.parse(at)
   }
-  if (started < schedules) throw new Error(`${started} of ${schedules} schedules have started`)
+  if (started < schedules) throw new Error(`only ${started} of ${schedules} schedules have started`)
   return last
 }
 
-/** Schedules that are due at one moment, beside plain calls for the same tasks. */
+/** Schedules due at the same time vs plain calls for the same tasks. */
 export async function benchSchedules(): Promise<Row[]> {
   const server = await startProtocolFleet(agents, agents)
   try {
@@ -60,7 +60,7 @@ export async function benchSchedules(): Promise<Row[]> {
     const began = performance.now()
     await each((n) => server.call('POST', '/api/tasks', order(hosts, n)))
     const baseline = performance.now() - began
-    const name = `${schedules} schedules due at one moment, to the start of the last task, beside ${schedules} × POST /api/tasks`
+    const name = `${schedules} schedules due at once, to the start of the last task, vs ${schedules} × POST /api/tasks`
     const met = ours <= minute
     return [{ name, unit: 'ms', ours, baseline, ratio: ours / baseline, goal: `≤ ${minute} ms`, met }]
   } finally {

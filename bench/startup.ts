@@ -9,10 +9,10 @@ import { inTurn, ratioRow, untilOutput, wholeProcess } from './measure.ts'
 import type { Row } from './row.ts'
 
 const rounds = 15
-/** Milliseconds that a person may wait for a Tab. */
+/** Milliseconds that a user may wait for a Tab. */
 const answerBound = 150
 
-/** What a bare client does, with URL and token behind it: one GET by node:http, and prints the answer. */
+/** A bare client with URL and token as arguments: sends one GET with node:http and prints the number of hosts. */
 export const bareGet = `
 const http = require('node:http')
 http.get(process.argv[1] + '/api/hosts?size=500', { headers: { authorization: 'Bearer ' + process.argv[2] } }, (answer) => {
@@ -21,10 +21,10 @@ http.get(process.argv[1] + '/api/hosts?size=500', { headers: { authorization: 'B
   answer.on('end', () => console.log(JSON.parse(text).data.content.length))
 })`
 
-/** The words of a line as fish sends them, each ended by NUL: the last is under the cursor. */
+/** The words of a line as fish sends them, each ended by NUL; the last one is under the cursor. */
 const tabPressed = ['rsm', 'hosts', 'show', 'ho'].map((word) => `${word}\0`).join('')
 
-/** One Node, and where its rsm finds server, token and caches: what is kept between commands is warm after the first round. */
+/** A Node, and the environment of its rsm with server, token and caches, which are warm after the first round. */
 interface Setting {
   readonly node: string
   /** Like `20.20.2`. */
@@ -48,15 +48,15 @@ async function benchCommands({ node, version, env, fleet }: Setting): Promise<Ro
     () => wholeProcess(node, [binary, '__complete', 'fish'], { env, input: tabPressed }),
     empty,
   )
-  const answer = ratioRow(`completion of a host's name${on}, beside node -e 0`, 'ms', tab, { atMost: 0 })
+  const answer = ratioRow(`completion of a host's name${on}, vs node -e 0`, 'ms', tab, { atMost: 0 })
   return [
-    ratioRow(`rsm --version${on}, beside node -e 0`, 'ms', own, { atMost: 2 }),
-    ratioRow(`rsm hosts list${on}, beside a bare GET`, 'ms', list, { atMost: 2.5 }),
+    ratioRow(`rsm --version${on}, vs node -e 0`, 'ms', own, { atMost: 2 }),
+    ratioRow(`rsm hosts list${on}, vs a bare GET`, 'ms', list, { atMost: 2.5 }),
     { ...answer, goal: `≤ ${answerBound} ms`, met: answer.ours <= answerBound },
   ]
 }
 
-/** A command on one host: when its first line is there, and when all is over, beside a whole ssh. */
+/** A command on one host, until its first line and until its end, vs a whole ssh. */
 async function benchFirstLine({ node, version, env }: Setting, sshd: Sshd): Promise<Row[]> {
   const exec = [binary, 'exec', '-w', 'host1', '--', 'echo', 'here']
   const ssh = () => wholeProcess('ssh', [...sshd.options, '-l', userInfo().username, 'host1', 'echo', 'here'])
@@ -65,12 +65,12 @@ async function benchFirstLine({ node, version, env }: Setting, sshd: Sshd): Prom
   const whole = await inTurn(rounds, () => wholeProcess(node, exec, { env }), ssh)
   const atMost = Number.parseInt(version, 10) >= 24 ? 1 : 1.5
   return [
-    ratioRow(`first line of rsm exec echo${on}, beside a whole ssh`, 'ms', line, { atMost }),
-    ratioRow(`rsm exec echo${on}, beside ssh`, 'ms', whole, { atMost: 2 }),
+    ratioRow(`first line of rsm exec echo${on}, vs a whole ssh`, 'ms', line, { atMost }),
+    ratioRow(`rsm exec echo${on}, vs ssh`, 'ms', whole, { atMost: 2 }),
   ]
 }
 
-/** Whole processes of the command line, from spawn to exit; on each of these Nodes, while server and agents run on our own. */
+/** Whole processes of the command line, from spawn to exit, on each of these Nodes; server and agents run on the current one. */
 export async function benchStartup(fleet: Fleet, nodes: readonly string[]): Promise<Row[]> {
   const rows: Row[] = []
   const home = await mkdtemp(join(tmpdir(), 'rsm-bench-home-'))

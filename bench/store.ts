@@ -22,7 +22,7 @@ function nextTaskId(): string {
   return String(++lastTask).padStart(20, '0')
 }
 
-/** Runs `writesPerRound` writes from so many callers, each waiting for its own; answers writes a second. */
+/** Runs `writesPerRound` writes from this number of callers, each waiting for its own; returns writes per second. */
 async function rate(writers: number, put: () => Promise<unknown>): Promise<number> {
   const turns = Math.ceil(writesPerRound / writers)
   const start = performance.now()
@@ -34,7 +34,7 @@ async function rate(writers: number, put: () => Promise<unknown>): Promise<numbe
   return (turns * writers) / ((performance.now() - start) / 1000)
 }
 
-/** The least that group commit can be: append the lines that have gathered, one fdatasync, answer all. */
+/** Minimal group commit: appends the waiting lines, one fdatasync, resolves all. */
 async function bareGroupCommit(path: string) {
   const handle = await open(path, 'a', 0o600)
   const sync = promisify(fdatasync)
@@ -66,8 +66,8 @@ async function bareGroupCommit(path: string) {
 }
 
 /**
- * Acknowledged writes a second beside a bare loop that appends the same records as JSON lines, with the same concurrency
- * on the same disk; medians of interleaved rounds (reliability L03).
+ * Acknowledged writes per second vs a bare loop that appends the same records as JSON lines, with the same concurrency on the
+ * same disk; medians of interleaved rounds (reliability L03).
  */
 export async function benchStore(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-store-'))
@@ -78,7 +78,7 @@ export async function benchStore(): Promise<Row[]> {
     for (const writers of [8, 64]) {
       const ours: number[] = []
       const baseline: number[] = []
-      // The first round warms the compiler and counts for nothing.
+      // The first round warms up the compiler and is not counted.
       for (let round = 0; round <= rounds; round++) {
         const bareRate = await rate(writers, () => bare.append(`${JSON.stringify(task(nextTaskId()))}\n`))
         const ownRate = await rate(writers, () => store.transact((tx) => tx.put('tasks', task(nextTaskId()))))
@@ -88,7 +88,7 @@ export async function benchStore(): Promise<Row[]> {
       }
       const ratio = median(ours) / median(baseline)
       rows.push({
-        name: `acknowledged writes, ${writers} writers, beside bare group commit`,
+        name: `acknowledged writes, ${writers} writers, vs bare group commit`,
         ours: median(ours),
         baseline: median(baseline),
         unit: 'writes/s',
@@ -109,7 +109,7 @@ export async function benchStore(): Promise<Row[]> {
 const listed = 100_000
 const pagesPerRound = 500
 
-/** Pages of a filtered list of 100,000 tasks a second, beside an array of them that is filtered for each page. */
+/** Pages per second of a filtered list of 100,000 tasks vs an array that is filtered for each page. */
 async function benchPages(store: Store): Promise<Row> {
   const bare: TaskRecord[] = []
   for (let from = 0; from < listed; from += 1000) {
@@ -133,6 +133,6 @@ async function benchPages(store: Store): Promise<Row> {
     () => pages((from) => store.query('tasks', { where, offset: from, limit: 20 })),
     () => pages((from) => bare.filter(({ scriptId }) => scriptId === 7).slice(from, from + 20)),
   )
-  const name = 'pages of a filter on 100,000 tasks, beside filtering a bare array'
+  const name = 'pages of a filter on 100,000 tasks, vs filtering a bare array'
   return ratioRow(name, 'pages/s', measured, { atLeast: 20 })
 }

@@ -9,16 +9,16 @@ import { inTurn, ratioRow } from './measure.ts'
 import type { Row } from './row.ts'
 
 const agents = 5
-/** All that a server may have. */
+/** The maximum of a server. */
 const webhooks = 100
 const tasks = 20
-/** With the one that counts for nothing: 100 webhooks hear of 20 tasks in each, which is more than 10,000 events. */
+/** With the uncounted round, 100 webhooks get the events of 20 tasks each, more than 10,000 in total. */
 const rounds = 5
 const patience = 240
 
 interface Receiver {
   url: string
-  /** Resolves once so many events have come. */
+  /** Resolves once this number of events has arrived. */
   until(count: number): Promise<void>
   close(): void
 }
@@ -40,7 +40,7 @@ async function startReceiver(): Promise<Receiver> {
         if (received >= count) return
         await delay(1000)
       }
-      throw new Error(`${received} of ${count} events came within ${patience} s`)
+      throw new Error(`${received} of ${count} events arrived within ${patience} s`)
     },
     close() {
       server.closeAllConnections()
@@ -53,14 +53,14 @@ async function setEnabled(server: BenchServer, ids: readonly unknown[], enabled:
   for (const id of ids) await server.call('PATCH', `/api/webhooks/${String(id)}`, { enabled })
 }
 
-/** Milliseconds of a task, of those that follow each other. */
+/** Milliseconds per task, for consecutive tasks. */
 async function timeOfTasks(server: BenchServer): Promise<number> {
   const start = performance.now()
   for (let task = 0; task < tasks; task++) await untilFinal(server)
   return (performance.now() - start) / tasks
 }
 
-/** Tasks while a hundred webhooks hear of the end of each, beside the same tasks of which nobody hears (reliability L09). */
+/** Tasks whose end a hundred webhooks receive vs the same tasks without webhooks (reliability L09). */
 export async function benchWebhooks(): Promise<Row[]> {
   const receiver = await startReceiver()
   const fleet = await startFleet(agents, async (directory) => {
@@ -84,7 +84,7 @@ export async function benchWebhooks(): Promise<Row[]> {
       return time
     }
     const measured = await inTurn(rounds, withStorm, () => timeOfTasks(fleet))
-    const name = `a task on ${agents} agents in a storm of ${events} events, beside one without webhooks`
+    const name = `a task on ${agents} agents in a storm of ${events} events, vs one without webhooks`
     return [ratioRow(name, 'ms', measured, { atMost: 1.25 })]
   } finally {
     await fleet.stop()

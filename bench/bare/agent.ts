@@ -1,6 +1,6 @@
 /**
- * The least that an agent can be: a WebSocket that spawns what it is told and answers the exit code. A second argument
- * says how many of them share this process.
+ * Minimal agent: a WebSocket client that spawns each script and sends its exit code. The second argument is the number of
+ * agents in this process.
  */
 import { spawn } from 'node:child_process'
 import { WebSocket } from 'ws'

@@ -1,6 +1,6 @@
 /**
- * Fastify as its guide shows it: the same schemas for requests, a schema for the response, no hooks, no tokens, no log.
- * It is sent the hosts that it lists, and says its port.
+ * Fastify as in its guide: the same request schemas, a response schema, no hooks, no tokens, no log. Receives the hosts that it
+ * lists, and sends its port.
  */
 import type { AddressInfo } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
@@ -54,7 +54,7 @@ app.get(
   { schema: { querystring: HostQuery, response: { 200: Envelope(HostPage) } } },
   (request) => list(request.query),
 )
-/** Without a response schema Fastify serializes by JSON.stringify. */
+/** Without a response schema Fastify serializes with JSON.stringify. */
 app.get('/stringified/hosts', { schema: { querystring: HostQuery } }, (request) => list(request.query))
 
 process.on('message', (sent: Host[]) => {

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-/** A bare `ws` server and bare agents: `run` sends a script to all and waits for every answer. */
+/** A bare `ws` server and bare agents: `run` sends a script to all and waits for every response. */
 export interface BareLoop {
-  /** Milliseconds from the first frame to the last answer. */
+  /** Milliseconds from the first frame to the last response. */
   run(script: string): Promise<number>
   stop(): Promise<void>
 }

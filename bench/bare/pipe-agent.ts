@@ -1,4 +1,4 @@
-/** The least that brings a file to a server: JSON frames of 64 KiB over a WebSocket, without acknowledgements. */
+/** Minimal sender of a file: JSON frames of 64 KiB over a WebSocket, without acknowledgements. */
 import { openSync, readSync } from 'node:fs'
 import { WebSocket } from 'ws'
 

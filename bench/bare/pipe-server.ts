@@ -1,4 +1,4 @@
-/** The least that stores output: JSON frames come in over a WebSocket, their text goes to the end of a file. */
+/** Minimal storage of output: appends the text of JSON frames from a WebSocket to a file. */
 import { openSync, writeSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'

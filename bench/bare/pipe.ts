@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** A file, an agent, a server and another file, with nothing between them but JSON frames over a WebSocket. */
+/** A file, an agent, a server and another file, connected only by JSON frames over a WebSocket. */
 export interface BarePipe {
   /** Milliseconds until the last byte is written. */
   run(): Promise<number>

@@ -1,4 +1,4 @@
-/** The least that puts a program on a terminal behind a WebSocket: node-pty as it is, JSON frames, nothing acknowledged. */
+/** Minimal terminal behind a WebSocket: node-pty without changes, JSON frames, no acknowledgements. */
 import { spawn } from 'node-pty'
 import { WebSocket } from 'ws'
 

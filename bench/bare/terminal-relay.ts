@@ -1,4 +1,4 @@
-/** The least that stands between a client and a host: what one WebSocket brings goes out over the other as it is. */
+/** Minimal relay between client and host: forwards the frames of each WebSocket to the other unchanged. */
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 

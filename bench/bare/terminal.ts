@@ -6,7 +6,7 @@ import { Screen } from '../terminal/screen.ts'
 
 const file = (name: string) => fileURLToPath(new URL(`${name}.js`, import.meta.url))
 
-/** A program on a terminal, with nothing but a relay of frames and node-pty between it and its client. */
+/** A program on a terminal, with only a relay of frames and node-pty between it and its client. */
 export async function openBareTerminal(program: readonly string[]): Promise<Screen> {
   const relay = fork(file('terminal-relay'))
   const [port] = (await once(relay, 'message')) as [number]

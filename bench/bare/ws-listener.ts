@@ -1,4 +1,7 @@
-/** A bare `ws` server that reads what comes, and answers every HTTP request with nothing; its argument is the port. Prints a line when ready. */
+/**
+ * A bare `ws` server that reads all frames and responds to every HTTP request with `{}`; its argument is the port. Prints a
+ * line when ready.
+ */
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
 

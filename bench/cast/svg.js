@@ -1,4 +1,4 @@
-// Draws what a terminal showed as an animated SVG: one strip for each row, moved by CSS from content to content.
+// Draws recorded terminal screens as an animated SVG: one strip per row, moved by CSS from content to content.
 
 const cell = { width: 8.4, height: 18, size: 14 }
 const padding = 14
@@ -20,7 +20,7 @@ const colors = {
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 const rounded = (number) => String(Math.round(number * 100) / 100)
 
-/** A color of the palette of 256, as xterm has it. */
+/** A color of the 256-color palette of xterm. */
 function paletteColor(number) {
   if (number < 16) return colors[number < 8 ? number + 30 : number === 8 ? 90 : number + 22]
   const level = (step) => (step === 0 ? 0 : 55 + 40 * step)
@@ -72,7 +72,7 @@ function drawRow(row, x, y) {
     spans += fill + weight === '' ? escaped(text) : `<tspan${fill}${weight}>${escaped(text)}</tspan>`
   }
   if (spans.trim() === '' && bars === '') return ''
-  // Fonts of other machines have other widths; the columns stay where they are.
+  // Fonts on other machines have other widths; the columns keep their positions.
   return `${bars}<text x="${rounded(x)}" y="${y}" textLength="${rounded(columns * cell.width)}">${spans}</text>`
 }
 
@@ -87,9 +87,9 @@ function changesOf(frames, pane, row) {
 }
 
 /**
- * @param {{ at: number, panes: string[][] }[]} frames what each pane showed, from second `at` on
- * @param {{ title: string, columns: number, rows: number }[]} panes drawn one above the other
- * @param {number} seconds the length of the animation
+ * @param {{ at: number, panes: string[][] }[]} frames contents of the panes from second `at` on
+ * @param {{ title: string, columns: number, rows: number }[]} panes in order from top to bottom
+ * @param {number} seconds length of the animation
  */
 export function drawCast(frames, panes, seconds) {
   const width = Math.max(...panes.map(({ columns }) => columns)) * cell.width + 2 * padding

@@ -1,8 +1,8 @@
 /**
- * Agents of a large fleet at the level of the protocol: each links, says HELLO, sends heartbeats, and ends what it is sent at
- * once. A link that falls comes back after an agent's backoff, to another server. As a journal would, each keeps an end until
- * it is acknowledged, names it in every HELLO, and repeats it when the server asks. Sent one `FleetOrder`; answers
- * `FleetState` each 200 ms.
+ * Protocol-level agents of a large fleet: each links, says HELLO, sends heartbeats, and ends every execution at once. A lost
+ * link is opened again after an agent's backoff, to another server. Like a journal, each agent keeps an end until it is
+ * acknowledged, names it in every HELLO, and repeats it when the server asks. Receives one `FleetOrder`; sends `FleetState`
+ * every 200 ms.
  */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -12,20 +12,22 @@ import type { AgentHello, FromServer, ScriptComplete } from '../../src/core/prot
 import { encode, subprotocol } from '../../src/core/protocol/wire-text.ts'
 import { heartbeat, type RegisteredAgent } from '../rest/register.ts'
 
-/** `urls`: of all servers; agent N begins with the server N modulo their number. `from`: the address that they connect from. */
+/** `urls`: of all servers; agent N starts with server N modulo their number. `from`: the agents' local address. */
 export interface FleetOrder {
   urls: readonly string[]
   from: string
   agents: readonly RegisteredAgent[]
   /** Milliseconds. */
   heartbeatInterval: number
-  /** Links that are opened at once. */
+  /** Number of links that are opened at once. */
   together: number
 }
 
 export interface FleetState {
   open: number
-  /** Frames of executions, and those of what the agent had: what a HELLO names is never sent again, so there are none. */
+  /**
+   * Frames of executions, and repeated ones; a server never sends an execution again that a HELLO names, so `twice` stays 0.
+   */
   frames: number
   twice: number
   beats: number
@@ -49,7 +51,7 @@ const now = () => new Date().toISOString()
 
 setInterval(() => process.send?.(state), 200)
 
-/** As an agent does, the next one waits for the answer: what is late is left out, and piles up nowhere. */
+/** As with an agent, a heartbeat waits for the previous response: late ones are skipped and never pile up. */
 const beating = new Set<RegisteredAgent>()
 
 function beat(agent: RegisteredAgent, url: string): void {
@@ -61,13 +63,13 @@ function beat(agent: RegisteredAgent, url: string): void {
     if (response.statusCode === 200) state.beats++
     response.resume()
   })
-  // Whoever can't be heard now is heard one interval later.
+  // A lost heartbeat is followed by the next one an interval later.
   asked.on('error', () => undefined)
   asked.on('close', () => beating.delete(agent))
   asked.end(JSON.stringify(heartbeat(agent)))
 }
 
-/** All of them, spread over the interval. */
+/** Starts the heartbeats of an agent; the agents are spread over the interval. */
 function beatFrom(agent: RegisteredAgent, at: number): void {
   const url = urls[at % urls.length] ?? ''
   const begin = () => {
@@ -90,11 +92,11 @@ function endOf(taskId: string): ScriptComplete {
   }
 }
 
-/** Settles when the link is open, or has failed for the first time. */
+/** Resolves when the link is open or has failed for the first time. */
 function link(agent: RegisteredAgent, at: number): Promise<void> {
   const backoff = agentBackoff(Math.random)
   const seen = new Set<string>()
-  /** Those that are not acknowledged. */
+  /** Ends that are not acknowledged. */
   const ends = new Map<string, ScriptComplete>()
   let turn = at
   let settle = () => {}
@@ -136,7 +138,8 @@ function link(agent: RegisteredAgent, at: number): Promise<void> {
       sendEnd(end)
     })
     socket.on('error', () => undefined)
-    // Seldom, for both ends share the processor here: just so that no server takes the link for an idle one (contract §6).
+    // Rarely, because both ends share the processor here: just often enough that no server considers the link idle (contract
+    // §6).
     const pinging = setInterval(() => {
       if (isOpen) socket.ping()
     }, pingEvery)

@@ -6,7 +6,7 @@ import { startShared } from './shared.ts'
 
 const rounds = 7
 
-/** `true` on all agents of a server on PostgreSQL, beside as many on the file store (reliability L07). */
+/** `true` on all agents of a server on PostgreSQL vs as many on the file store (reliability L07). */
 export async function benchSharedExecution(onFiles: Fleet): Promise<Row[]> {
   const size = onFiles.agents.length
   const fleet = await startFleet(size, () => startShared(1))
@@ -16,7 +16,7 @@ export async function benchSharedExecution(onFiles: Fleet): Promise<Row[]> {
       () => untilFinal(fleet),
       () => untilFinal(onFiles),
     )
-    const name = `PostgreSQL: POST to final, ${size} agents, beside the file store`
+    const name = `PostgreSQL: POST to final, ${size} agents, vs the file store`
     return [ratioRow(name, 'ms', measured, { atMost: 1.5 })]
   } finally {
     await fleet.stop()

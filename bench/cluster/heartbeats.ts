@@ -9,14 +9,14 @@ const servers = 2
 const connections = 16
 /** Several times the interval at which presence is written. */
 const milliseconds = 20_000
-/** Of 100,000 hosts, each every 30 s. */
+/** 100,000 hosts, each every 30 s. */
 const goalRate = 3333
-/** Below it, what presence costs however many are heard outweighs the heartbeats. */
+/** Below this rate the constant cost of presence outweighs the heartbeats. */
 const leastRate = 1000
 /** Percent of a core. */
 const most = 2
 
-/** Percent of a core that PostgreSQL uses until `over`. */
+/** Percent of a core that PostgreSQL uses until `over` resolves. */
 async function cpuWhile<T>({ used }: Shared, over: Promise<T>): Promise<{ percent: number; result: T }> {
   const from = used().postgres
   const start = performance.now()
@@ -24,7 +24,7 @@ async function cpuWhile<T>({ used }: Shared, over: Promise<T>): Promise<{ percen
   return { percent: ((used().postgres - from) * 100_000) / (performance.now() - start), result }
 }
 
-/** What presence alone costs PostgreSQL: heartbeats as fast as the machine takes them, less what it uses without (reliability L07). */
+/** The cost of presence for PostgreSQL: heartbeats at full speed, minus its load without them (reliability L07). */
 export async function benchSharedHeartbeats(): Promise<Row[]> {
   const shared = await startShared(servers)
   const loads = shared.servers.map(() => startLoad())
@@ -41,7 +41,7 @@ export async function benchSharedHeartbeats(): Promise<Row[]> {
       })
       return Promise.all(runs)
     }
-    // The first of each host at a server has its token looked up, and what registration leaves to be done is no heartbeat.
+    // The first heartbeat of each host looks up its token, and work left by registrations is not part of the measure.
     await beat()
     await setTimeout(milliseconds / 2)
     const idle = await cpuWhile(shared, setTimeout(milliseconds))
@@ -50,7 +50,7 @@ export async function benchSharedHeartbeats(): Promise<Row[]> {
     const ours = ((busy.percent - idle.percent) * goalRate) / rate
     return [
       {
-        name: `PostgreSQL: its processor time for ${goalRate} heartbeats/s, scaled from ${rate.toFixed(0)}/s, beside idle`,
+        name: `PostgreSQL: its processor time for ${goalRate} heartbeats/s, scaled from ${rate.toFixed(0)}/s, vs idle`,
         unit: '% of a core',
         ours,
         baseline: idle.percent,

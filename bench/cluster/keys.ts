@@ -11,12 +11,12 @@ const shell = '/bin/sh'
 /** Milliseconds. */
 const most = 2
 
-/** From a key to its echo at a server that has not the agent's link, beside one at the server that has it (reliability L07). */
+/** From a key to its echo at a server without the agent's link vs the server with it (reliability L07). */
 export async function benchSharedKeys(): Promise<Row[]> {
   const fleet = await startFleet(1, () => startShared(2))
   try {
     const [linked, other] = fleet.servers
-    if (!linked || !other) throw new Error('there are no two servers')
+    if (!linked || !other) throw new Error('no two servers')
     const across = await ready(openTerminal(other, shell))
     const same = await ready(openTerminal(linked, shell))
     try {
@@ -25,7 +25,7 @@ export async function benchSharedKeys(): Promise<Row[]> {
         async () => median(await echoes(across, true)),
         async () => median(await echoes(same, true)),
       )
-      const name = 'PostgreSQL: a key to its echo, p50 across servers, beside the same on one'
+      const name = 'PostgreSQL: a key to its echo, p50 across servers, vs on one server'
       const row = ratioRow(name, 'ms', measured, { atLeast: 0 })
       const more = measured.ours - measured.baseline
       return [{ ...row, goal: `≤ +${most} ms`, met: more <= most }]

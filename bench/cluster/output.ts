@@ -10,25 +10,26 @@ import { startShared } from './shared.ts'
 
 const hosts = 3
 const rounds = 3
-/** Of each host. */
+/** Megabytes per host. */
 const megabytes = 32
-/** Megabytes a second. */
+/** Megabytes per second. */
 const leastRate = 20
 
 const order = (path: string) => ({ script: { content: `cat ${path}` }, target: { selector: '@*' } })
 
-/** Megabytes a second, from the call until all of it is stored. */
+/** Megabytes per second, from the call until all output is stored. */
 async function store(fleet: Fleet, path: string): Promise<number> {
   const start = performance.now()
   const task = await fleet.call('POST', '/api/tasks', { ...order(path), async: false })
   const seconds = (performance.now() - start) / 1000
   const results = task['results'] as { stdoutBytes: number; outputComplete: boolean }[]
   const whole = results.filter((one) => one.outputComplete && one.stdoutBytes === megabytes * megabyte)
-  if (whole.length !== hosts) throw new Error(`the output of ${whole.length} hosts is whole, not of ${hosts}`)
+  if (whole.length !== hosts)
+    throw new Error(`the output of ${whole.length} hosts is complete, not of ${hosts}`)
   return (hosts * megabytes) / seconds
 }
 
-/** Reads the output at another server while it is written, from cursor to cursor, and counts the entries that it never saw. */
+/** Reads the output at another server while it is written, page by page, and counts missing entries. */
 async function missed(fleet: Fleet, path: string): Promise<{ gaps: number; entries: number }> {
   const reader = fleet.servers.at(-1) ?? fleet
   const { taskId } = await fleet.call('POST', '/api/tasks', order(path))
@@ -45,14 +46,14 @@ async function missed(fleet: Fleet, path: string): Promise<{ gaps: number; entri
     entries += read.length
     after = Number(page['next'])
     if (read.length > 0) continue
-    // What is empty after the end stays empty.
+    // A page that is empty after the end stays empty.
     if (isOver) return { gaps, entries }
     const { status } = await reader.call('GET', `/api/tasks/${String(taskId)}?size=1`)
     isOver = status !== 'RUNNING'
   }
 }
 
-/** Output of hosts on three servers into one task, beside three hosts on a server of the file store (reliability L07). */
+/** Output of hosts on three servers into one task vs three hosts on a server of the file store (reliability L07). */
 export async function benchSharedOutput(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-shared-output-'))
   const path = join(directory, 'large')
@@ -70,11 +71,11 @@ export async function benchSharedOutput(): Promise<Row[]> {
     )
     const { gaps, entries } = await missed(shared, path)
     const name = 'PostgreSQL: output into one task from three servers'
-    const row = ratioRow(`${name}, beside the file store`, 'MB/s', measured, { atLeast: 0 })
+    const row = ratioRow(`${name}, vs the file store`, 'MB/s', measured, { atLeast: 0 })
     return [
       { ...row, goal: `≥ ${leastRate} MB/s`, met: measured.ours >= leastRate },
       {
-        name: `${name}: missed by who reads it meanwhile, of all`,
+        name: `${name}: entries missed by a concurrent reader, of all`,
         unit: 'entries',
         ours: gaps,
         baseline: entries,

@@ -1,7 +1,7 @@
 /**
  * A large fleet on several servers of one PostgreSQL, on this machine alone: `node dist/bench/cluster/report.js --agents 100000
- * --servers 6`. It takes long, so it is no group of `npm run bench`. It exits 1 where a result is not SUCCESS, an agent was sent
- * something twice, or a server with 17,000 links or fewer takes more than 900 MB.
+ * --servers 6`. It takes long, so it is not a group of `npm run bench`. It exits with 1 if a result is not SUCCESS, an agent
+ * was sent an execution twice, or a server with at most 17,000 links takes more than 900 MB.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -16,7 +16,7 @@ import { type LargeFleet, startLargeFleet } from './fleet.ts'
 import { startShared, type Used } from './shared.ts'
 
 const idleSeconds = 20
-/** What a server may take with so many links. */
+/** Limit of a server's memory, and the number of links up to which it applies. */
 const [mostMB, linksOfMost] = [900, 17_000]
 /** Milliseconds. */
 const longestStep = 60 * 60_000
@@ -25,7 +25,7 @@ const { values } = parseArgs({
   options: {
     agents: { type: 'string', default: '100000' },
     servers: { type: 'string', default: '6' },
-    // At 120 s, heartbeats alone take half of a machine with two cores, on which the agents run, too.
+    // At 120 s, heartbeats alone use half of a machine with two cores, which the agents share.
     heartbeat: { type: 'string', default: '300' },
   },
 })
@@ -84,13 +84,13 @@ function sayMemory(name: string): number[] {
   return each
 }
 
-/** While each server has its part of the links. */
+/** Call while each server has its share of the links. */
 function judgeMemory(name: string): void {
   const most = Math.max(...sayMemory(name))
   if (agentCount / serverCount <= linksOfMost && most > mostMB) fail(`a server takes more than ${mostMB} MB`)
 }
 
-/** As `fleet.until`, not for ever. */
+/** Like `fleet.until`, with a timeout. */
 async function untilIn(
   fleet: LargeFleet,
   what: string,
@@ -105,13 +105,13 @@ async function untilIn(
 async function register(): Promise<RegisteredAgent[]> {
   const from = await moment()
   const [first] = servers
-  if (!first) throw new Error('there is no server')
+  if (!first) throw new Error('no server')
   const agents = await registerAgents(first, agentCount)
   await sayStep('registered, with a heartbeat and metrics', from, agentCount)
   return agents
 }
 
-/** What the figures of heartbeats hold besides them. */
+/** Load without links, which the figures of heartbeats include. */
 async function runIdle(): Promise<void> {
   const from = await moment()
   await delay(idleSeconds * 1000)
@@ -123,12 +123,12 @@ async function runIdle(): Promise<void> {
 async function runOnAll(title: string, meanwhile?: () => Promise<void>): Promise<void> {
   const from = await moment()
   const [first] = servers
-  if (!first) throw new Error('there is no server')
+  if (!first) throw new Error('no server')
   const task = { script: { content: 'true' }, target: { selector: '*' }, queueSeconds: 600 }
   const key = randomUUID()
   const { taskId } = await patiently(() => first.call('POST', '/api/tasks', task, key))
   await meanwhile?.()
-  // The newest of all: a list reads no results of 100,000 hosts.
+  // Reads the newest task from the list, because a list reads no results of 100,000 hosts.
   const newest = async () => {
     const { content } = await first.call('GET', '/api/tasks?page=0&size=1')
     return (content as TaskSummary[]).find((one) => one.taskId === taskId)
@@ -142,7 +142,7 @@ async function runOnAll(title: string, meanwhile?: () => Promise<void>): Promise
       if (seen.counts.SUCCESS !== agentCount) fail('not all results are SUCCESS')
       return
     }
-    if (performance.now() - began > longestStep) throw new Error(`${title}: it does not end`)
+    if (performance.now() - began > longestStep) throw new Error(`${title}: the task does not end`)
     await delay(250)
   }
 }
@@ -168,22 +168,22 @@ try {
   await delay(heartbeatSeconds * 1000)
   await sayStep('heartbeats', from, fleet.state.beats - beats)
   judgeMemory('after them')
-  await runOnAll('one task on all')
+  await runOnAll('one task on all hosts')
   judgeMemory('after it')
   const last = servers.length - 1
-  await runOnAll('one task on all, a server killed in its midst', async () => {
+  await runOnAll('one task on all hosts, with a server killed during it', async () => {
     const sent = fleet.state.frames
-    await untilIn(fleet, 'a tenth of it', ({ frames }) => frames >= sent + agentCount / 10)
+    await untilIn(fleet, 'a tenth of the task', ({ frames }) => frames >= sent + agentCount / 10)
     await shared.kill(last)
     const killed = performance.now()
     await shared.startAgain(last)
     await untilIn(fleet, 'linking again', ({ open }) => open === agentCount)
-    say(`  all links stand again ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`)
+    say(`  all links are open again ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`)
   })
   sayMemory('at the end')
   const { frames, twice } = fleet.state
-  say(`${frames} executions sent, ${twice} of them to agents that had them`)
-  if (twice > 0) fail('agents were sent what they had')
+  say(`${frames} executions sent, ${twice} of them to agents that already had them`)
+  if (twice > 0) fail('agents were sent executions that they already had')
   const { rows } = await watcher.query<{ size: string }>(
     'select pg_database_size(current_database()) as size',
   )

@@ -14,15 +14,15 @@ const small = 'web1.example.org'
 const tenth = `web[0-${agents / 10 - 1}].example.org`
 
 /**
- * Processor time of PostgreSQL per host: a task on all agents beside one on a tenth of them (reliability L11). PostgreSQL makes
- * its plans while the table of executions is empty. Fails if an agent is sent an execution twice.
+ * Processor time of PostgreSQL per host: a task on all agents vs one on a tenth of them (reliability L11). PostgreSQL makes its
+ * plans while the table of executions is empty. Fails if an agent is sent an execution twice.
  */
 export async function benchSending(): Promise<Row[]> {
   const shared = await startShared(1)
   const ends: (() => void | Promise<void>)[] = [() => shared.stop()]
   try {
     const [server] = shared.servers
-    if (!server) throw new Error('there is no server')
+    if (!server) throw new Error('no server')
     const database = new pg.Client({ connectionString: shared.store })
     await database.connect()
     ends.push(() => database.end())
@@ -32,7 +32,7 @@ export async function benchSending(): Promise<Row[]> {
     await fleet.until(({ open }) => open === agents)
     // Only the vacuum below updates the statistics of the table.
     await database.query('alter table rsm.executions set (autovacuum_enabled = off)')
-    /** Milliseconds of processor time of PostgreSQL for each host. */
+    /** Milliseconds of PostgreSQL's processor time per host. */
     const costOf = async (selector: string, hosts: number) => {
       const before = shared.used().postgres
       await untilFinal(server, selector)
@@ -45,8 +45,8 @@ export async function benchSending(): Promise<Row[]> {
     }
     const measured = await inTurn(rounds, afterVacuum, () => costOf(tenth, agents / 10))
     const { twice } = fleet.state
-    if (twice > 0) throw new Error(`agents were sent ${twice} executions that they had`)
-    const name = `PostgreSQL: processor time a host, a task on ${agents} agents after a vacuum of no executions, beside on a tenth`
+    if (twice > 0) throw new Error(`agents were sent ${twice} executions that they already had`)
+    const name = `PostgreSQL: processor time per host, a task on ${agents} agents after a vacuum without executions, vs on a tenth`
     return [ratioRow(name, 'ms', measured, { atMost: 1.5 })]
   } finally {
     for (const end of ends.toReversed()) await end()

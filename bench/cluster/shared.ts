@@ -7,7 +7,7 @@ import { patiently } from '../fleet/patiently.ts'
 import { type BenchServer, startServer } from '../fleet/server.ts'
 import { cpuOf, cpuOfPostgres } from './usage.ts'
 
-/** As on a machine of its own: every commit waits for the disk. */
+/** As on a dedicated machine: every commit waits for the disk. */
 const settings = { fsync: 'on', shared_buffers: '1GB', max_wal_size: '4GB' }
 
 /** Seconds of processor time. */
@@ -20,15 +20,15 @@ export interface Used {
 export interface Shared extends Servers {
   readonly postgres: Postgres
   readonly store: string
-  /** Kills the server of this place, and waits for its end. */
+  /** Kills the server with this index, and waits for its end. */
   kill(at: number): Promise<void>
-  /** Starts it again, at its address. */
+  /** Starts the server again, at its address. */
   startAgain(at: number): Promise<BenchServer>
-  /** Since the start, by killed servers, too. */
+  /** Processor time since the start, including killed servers. */
   used: () => Used
 }
 
-/** `more`: further options of each server. */
+/** `more`: additional options of each server. */
 export async function startShared(size: number, more: readonly string[] = []): Promise<Shared> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-shared-'))
   const ends: (() => void)[] = []
@@ -48,7 +48,7 @@ export async function startShared(size: number, more: readonly string[] = []): P
     }
     const serverAt = (at: number) => {
       const server = servers[at]
-      if (!server) throw new Error(`there is no server ${at}`)
+      if (!server) throw new Error(`no server ${at}`)
       return server
     }
     const cpuOfServer = ({ child }: BenchServer) => cpuOf(child.pid ?? 0)

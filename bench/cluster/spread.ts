@@ -10,10 +10,10 @@ const agents = 1000
 const tasks = 3
 const rounds = 5
 const heartbeatInterval = 30_000
-/** Three servers, PostgreSQL, and the agents. */
+/** Cores for three servers, PostgreSQL and the agents. */
 const coresToTell = 6
 
-/** Of each execution in milliseconds of processor time. */
+/** Milliseconds of processor time per execution. */
 interface Work extends Used {
   readonly perSecond: number
 }
@@ -23,7 +23,7 @@ interface Site {
   stop(): Promise<void>
 }
 
-/** As many tasks at once as there are servers in the larger site, each on all agents, asked of the servers in turn. */
+/** Runs as many tasks at once as the larger site has servers, each on all agents; servers take turns. */
 async function work({ servers, used }: Shared): Promise<Work> {
   const from = used()
   const start = performance.now()
@@ -73,9 +73,8 @@ function rateRow(name: string, works: Parameters<typeof ratioRow>[2]): Row {
 }
 
 /**
- * Tasks on many agents of three servers beside the same on one, both on PostgreSQL. Where the cores are too few for three
- * servers at once, processor time tells: three cores do 1.5 times the work of one where an execution costs at most twice as
- * much (reliability L07).
+ * Tasks on many agents of three servers vs the same on one, both on PostgreSQL. With too few cores for three servers, processor
+ * time is the measure: three cores do 1.5 times the work of one if an execution costs at most twice as much (reliability L07).
  */
 export async function benchSpread(): Promise<Row[]> {
   const three = await open(3)
@@ -101,17 +100,12 @@ export async function benchSpread(): Promise<Row[]> {
           .map((cost, round) => cost / (baseline?.[round] ?? Number.NaN))
           .toSorted((a, b) => a - b)
         const costs = { ours: median(ours ?? []), baseline: median(baseline ?? []), ratios }
-        return ratioRow(
-          `PostgreSQL: processor time of ${name} an execution, beside one server`,
-          'ms',
-          costs,
-          {
-            atMost: 2,
-          },
-        )
+        return ratioRow(`PostgreSQL: processor time of ${name} per execution, vs one server`, 'ms', costs, {
+          atMost: 2,
+        })
       }
       return [
-        rateRow(`PostgreSQL: ${agents} protocol-level agents on three servers, beside one server`, measured),
+        rateRow(`PostgreSQL: ${agents} protocol-level agents on three servers, vs one server`, measured),
         costRow('servers', 'three servers'),
         costRow('postgres', 'PostgreSQL with three servers'),
       ]

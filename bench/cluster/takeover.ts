@@ -20,14 +20,14 @@ interface Loss {
 
 const losses: readonly Loss[] = [
   { name: 'a killed server', signal: 'SIGKILL', rounds: 5, most: 2_000 },
-  // Its sockets stay open, as those of a machine that is gone.
+  // The sockets stay open, as with a machine that disappears.
   { name: 'a lost machine (SIGSTOP)', signal: 'SIGSTOP', rounds: 2, most: 15_000 },
 ]
 
-/** Milliseconds until a task that the victim owns has its new owner's epoch in the database. */
+/** Milliseconds until the database has a new owner for a task of the victim. */
 async function lose(shared: Shared, watcher: pg.Client, signal: Loss['signal']): Promise<number> {
   const server = shared.servers[victim]
-  if (!server) throw new Error('there is no second server')
+  if (!server) throw new Error('no second server')
   const { taskId } = await server.call('POST', '/api/tasks', {
     script: { content: 'sleep 120' },
     target: { selector: '@*' },
@@ -38,11 +38,11 @@ async function lose(shared: Shared, watcher: pg.Client, signal: Loss['signal']):
     return rows[0]?.epoch
   }
   const own = await epoch()
-  if (own === undefined) throw new Error(`nobody owns the task ${String(taskId)}`)
+  if (own === undefined) throw new Error(`task ${String(taskId)} has no owner`)
   const from = performance.now()
   server.child.kill(signal)
   while ((await epoch()) === own) {
-    if (performance.now() - from > patience) throw new Error(`nobody took over within ${patience} ms`)
+    if (performance.now() - from > patience) throw new Error(`no takeover within ${patience} ms`)
     await delay(lookEvery)
   }
   const took = performance.now() - from
@@ -61,7 +61,7 @@ async function lossRow(
   for (let round = 0; round < rounds; round++) times.push(await lose(shared, watcher, signal))
   const slowest = Math.max(...times)
   return {
-    name: `PostgreSQL: the slowest of ${rounds} takeovers from ${name}, beside the bound`,
+    name: `PostgreSQL: the slowest of ${rounds} takeovers from ${name}, vs the bound`,
     unit: 'ms',
     ours: slowest,
     baseline: most,
@@ -72,14 +72,14 @@ async function lossRow(
   }
 }
 
-/** From the loss of a server to the epoch of the new owner of its task, with the agent linked to the server that stays (reliability L08). */
+/** From the loss of a server to a new owner of its task, with the agent linked to the remaining server (reliability L08). */
 export async function benchTakeover(): Promise<Row[]> {
   const shared = await startShared(2)
   const fleet = await startFleet(1, () => Promise.resolve(shared))
   const watcher = new pg.Client({ connectionString: shared.store })
   try {
     await watcher.connect()
-    // Who has only just come does not judge by locks.
+    // A server that has just started does not judge by locks.
     await delay(settleTime)
     const rows: Row[] = []
     for (const loss of losses) rows.push(await lossRow(shared, watcher, loss))

@@ -10,12 +10,12 @@ export function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticks
 }
 
-/** Seconds that PostgreSQL's processes have used: those of this data directory's postmaster, ended ones included. */
+/** Seconds of processor time of PostgreSQL: the postmaster of this data directory and its children, including ended ones. */
 export function cpuOfPostgres(dataDirectory: string): number {
   const postmaster = Number(readFileSync(`${dataDirectory}/postmaster.pid`, 'utf8').split('\n')[0])
   const text = readFileSync(`/proc/${postmaster}/stat`, 'utf8')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  // cutime and cstime: of children that have ended.
+  // The fields cutime and cstime: time of ended children.
   let seconds = cpuOf(postmaster) + (Number(fields[13]) + Number(fields[14])) / ticks
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
@@ -24,7 +24,7 @@ export function cpuOfPostgres(dataDirectory: string): number {
       const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
       if (parent === postmaster) seconds += cpuOf(Number(name))
     } catch {
-      // It has ended meanwhile.
+      // The process has just ended.
     }
   }
   return seconds

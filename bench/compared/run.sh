@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The nine tasks of docs/start/compared.md, typed in pdsh, clush, ansible and rsm against the same hosts: prints what each
-# says, its exit code, the keys typed and the seconds taken, then all of it as a table.
+# The nine tasks of docs/start/compared.md in pdsh, clush, ansible and rsm on the same hosts: prints each output, exit code,
+# number of keys typed and time in seconds, then a table.
 #
 #   npm run build && bench/compared/run.sh [TASK…]
 #
@@ -18,7 +18,7 @@ work=$(mktemp -d)
 port=$((20000 + RANDOM % 30000))
 started=()
 stop() {
-  # The connections that ansible leaves open for the next one.
+  # Ansible keeps connections open for its next command.
   for socket in "$work"/control/*; do [ ! -S "$socket" ] || ssh -S "$socket" -O exit web 2>/dev/null; done
   kill "${started[@]}" 2>/dev/null
   wait 2>/dev/null
@@ -27,7 +27,7 @@ stop() {
 trap stop EXIT
 trap 'exit 1' INT TERM
 
-# What the tools are told once, so that the commands below are those that people type.
+# One-time settings of the tools, so that the commands below are those that users type.
 mkdir -p "$work/bin" "$work/home" "$work/typed" "$work/clustershell" /run/sshd
 export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config PATH=$work/bin:$PATH NO_COLOR=1
 export PDSH_RCMD_TYPE=ssh PDSH_SSH_ARGS_APPEND="-F $work/ssh_config"
@@ -81,7 +81,7 @@ ListenAddress 127.77.0.$1:$port
 PidFile none
 Subsystem sftp internal-sftp
 END
-  # The user's own settings of the shell are no part of the hosts.
+  # The hosts must not see the user's own shell settings.
   [ ! -e "$home/.bashrc" ] || box=(--ro-bind "$work/empty" "$home/.bashrc")
   bwrap --die-with-parent --unshare-pid --unshare-uts --hostname "$name" --dev-bind / / --proc /proc \
     --tmpfs /srv --bind "$own" /srv "${box[@]}" sh -c "
@@ -122,7 +122,7 @@ wanted=" $* "
 selected() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 title() { printf '\n== %s\n' "$*"; }
 
-# typed TASK TOOL COMMAND: takes it down; keys are its characters and Enter.
+# typed TASK TOOL COMMAND: adds a command; its keys are its characters and Enter.
 tasks=()
 tools=()
 commands=()
@@ -132,7 +132,7 @@ typed() {
   commands+=("$3")
 }
 
-# Runs what was typed for a task, in turns, so that all have the same machine; shows the last of each.
+# Runs the commands added for a task in turns, so that all find the machine in the same state; shows the last output of each.
 measure() {
   local rounds=$1 round at from said code
   for ((round = 1; round <= rounds; round++)); do
@@ -201,7 +201,7 @@ if selected 6; then
   command='[ $(hostname) != web2 ] || exit 3'
   typed 6 pdsh "pdsh -S -w 'web[1-3]' '$command'"
   typed 6 clush "clush -S -w 'web[1-3]' '$command'"
-  # Without -S, for what their exit codes say then.
+  # Without -S, for comparison of the exit codes.
   typed 6b pdsh "pdsh -w 'web[1-3]' '$command'"
   typed 6b clush "clush -w 'web[1-3]' '$command'"
   typed 6 ansible "ansible web -m shell -a '$command'"
@@ -209,7 +209,7 @@ if selected 6; then
   measure "$rounds"
 fi
 
-# hung_up TOOL COMMAND: hangs up on it after 3 s, as a terminal does that is closed; then says what became of the job.
+# hung_up TOOL COMMAND: hangs up on it after 3 s, like a closed terminal, then prints how the job ended.
 hung_up() {
   rm -f "$work"/hosts/*/done
   printf '\n%s$ %s\n' "$1" "$2"
@@ -220,7 +220,7 @@ hung_up() {
   wait $client 2>/dev/null
   sed "s|$work/||g" "$work/said.hung" | tail -n 4
   sleep 8
-  echo "-- the terminal was closed after 3 s; the job came to its end on $(ls "$work"/hosts/*/done 2>/dev/null | wc -l) of 3 hosts"
+  echo "-- the terminal was closed after 3 s; the job finished on $(ls "$work"/hosts/*/done 2>/dev/null | wc -l) of 3 hosts"
 }
 
 if selected 7; then
@@ -238,7 +238,7 @@ if selected 7; then
   measure 1
 fi
 
-# Counts what still runs of the job on the hosts, and ends it; a process of a host has not our namespace of processes.
+# Counts the job's processes that still run on the hosts, which have other PID namespaces, and kills them.
 left() {
   local pid own pids=()
   own=$(readlink /proc/self/ns/pid)
@@ -273,7 +273,7 @@ if selected 9; then
   measure "$rounds"
 fi
 
-# Last, as it takes a host away: web4 takes connections from here on and never says a word, as a machine that hangs.
+# Last, because it breaks a host: from here on web4 accepts connections and never responds, like a machine that hangs.
 if selected 5; then
   title '5 one host is down: web4 hangs'
   kill "$last"

@@ -8,7 +8,7 @@ import { benchManyHosts } from './many-hosts.ts'
 import { benchOneHost } from './one-host.ts'
 import { benchTree } from './tree.ts'
 
-/** Copies of files to hosts, beside scp and rsync over an sshd of its own (reliability L10). */
+/** Copies of files to hosts vs scp and rsync over a private sshd (reliability L10). */
 export async function benchFiles(): Promise<Row[]> {
   const sshd = await startSshd()
   if (!sshd) {

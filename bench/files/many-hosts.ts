@@ -7,7 +7,7 @@ import { copy, memoryRow, type Place, scp, settle, writeRandom } from './place.t
 const size = 100
 const rounds = 2
 
-/** A file to all hosts at once. */
+/** A file copied to all hosts at once. */
 export async function benchManyHosts({ fleet, sshd, directory }: Place): Promise<Row[]> {
   const hosts = fleet.agents.length
   const from = join(directory, 'file')
@@ -28,9 +28,9 @@ export async function benchManyHosts({ fleet, sshd, directory }: Place): Promise
     () => rate(() => copy(fleet, from, '-a', '-y', `:${to}/%h`)),
     () => rate(scpAll),
   )
-  const name = `rsm cp of ${size} MiB to ${hosts} hosts, beside as many scp at once`
+  const name = `rsm cp of ${size} MiB to ${hosts} hosts, vs as many scp at once`
   return [
     ratioRow(name, 'MiB/s', measured, { atLeast: 0.6 }),
-    memoryRow(`${size} MiB go to ${hosts} hosts`, memory),
+    memoryRow(`${size} MiB are copied to ${hosts} hosts`, memory),
   ]
 }

@@ -11,7 +11,7 @@ const rounds = 3
 /** Milliseconds. */
 const delayBound = 100
 
-/** Lines of another host while a copy goes, beside those while none does, for as long. */
+/** Delay of another host's lines during a copy vs the same time without one. */
 async function delayRow({ fleet }: Place, work: () => Promise<number>): Promise<Row> {
   const ticker = await startTicker(fleet, 'host2')
   try {
@@ -22,7 +22,7 @@ async function delayRow({ fleet }: Place, work: () => Promise<number>): Promise<
     await setTimeout(took)
     const [late, usual] = [quantile(busy, 0.99), quantile(ticker.delays, 0.99)]
     return {
-      name: `delay of a line of another host while ${size} MiB go, p99 of ${busy.length}, beside while none go`,
+      name: `delay of a line of another host while ${size} MiB are copied, p99 of ${busy.length}, vs without a copy`,
       unit: 'ms',
       ours: late,
       baseline: usual,
@@ -36,7 +36,7 @@ async function delayRow({ fleet }: Place, work: () => Promise<number>): Promise<
   }
 }
 
-/** A large file to one host. */
+/** A large file copied to one host. */
 export async function benchOneHost(place: Place): Promise<Row[]> {
   const { fleet, sshd, directory } = place
   const [from, ours, theirs] = ['file', 'ours', 'theirs'].map((name) => join(directory, name)) as [
@@ -56,10 +56,10 @@ export async function benchOneHost(place: Place): Promise<Row[]> {
     () => rate(ours, () => copy(fleet, from, `host1:${ours}`)),
     () => rate(theirs, () => scp(sshd, from, theirs)),
   )
-  const name = `rsm cp of ${size} MiB to one host, beside scp`
+  const name = `rsm cp of ${size} MiB to one host, vs scp`
   const rows = [
     ratioRow(name, 'MiB/s', measured, { atLeast: 0.6 }),
-    memoryRow(`${size} MiB go to one host`, memory),
+    memoryRow(`${size} MiB are copied to one host`, memory),
   ]
   await rm(ours)
   rows.push(await delayRow(place, () => copy(fleet, from, `host1:${ours}`)))

@@ -9,11 +9,11 @@ import { type watchMemory, wholeProcess } from '../measure.ts'
 import type { Row } from '../row.ts'
 
 export const mebibyte: number = 1024 * 1024
-/** Milliseconds: what start-up left behind has been collected by then. */
+/** Milliseconds until garbage of the start-up has been collected. */
 const settleTime = 5_000
 const growthBound = 48
 
-/** Where copies are measured; all files lie in the directory. */
+/** Fleet and sshd for the copies, and the directory of all files. */
 export interface Place {
   readonly fleet: Fleet
   readonly sshd: Sshd
@@ -22,7 +22,7 @@ export interface Place {
 
 export const settle = (): Promise<void> => setTimeout(settleTime)
 
-/** Writes a file that no compression makes smaller. */
+/** Writes an incompressible file. */
 export async function writeRandom(path: string, mebibytes: number): Promise<void> {
   const file = createWriteStream(path)
   for (let count = 0; count < mebibytes; count++)
@@ -41,11 +41,11 @@ export function scp({ options }: Sshd, from: string, to: string): Promise<number
   return wholeProcess('scp', ['-q', ...options, from, `localhost:${to}`])
 }
 
-/** What a copy cost the server. */
+/** Memory that a copy costs the server. */
 export function memoryRow(what: string, watch: ReturnType<typeof watchMemory>): Row {
   const peak = watch.stop()
   return {
-    name: `RSS of the server while ${what}, beside idle`,
+    name: `RSS of the server while ${what}, vs idle`,
     unit: 'MB',
     ours: peak,
     baseline: watch.idle,

@@ -7,18 +7,18 @@ import { type BenchServer, binary, ended, startServer } from './server.ts'
 
 const patience = 240
 
-/** One server or several of one store. */
+/** One server, or several of one store. */
 export interface Servers {
   readonly servers: readonly BenchServer[]
   stop(): Promise<void>
 }
 
-/** Servers and agents, each the real binary in a process of its own; what is asked of it is asked of the first server. */
+/** Servers and agents, each the real binary in a process of its own; calls go to the first server. */
 export interface Fleet extends BenchServer, Servers {
   agents: ChildProcess[]
 }
 
-/** A file with an enrollment token for so many agents. */
+/** Writes a file with an enrollment token for this number of agents. */
 export async function writeToken(server: BenchServer, maxUses: number, directory: string): Promise<string> {
   const { token } = await server.call('POST', '/api/enrollment-tokens', { maxUses })
   const file = join(directory, 'token')
@@ -29,11 +29,11 @@ export async function writeToken(server: BenchServer, maxUses: number, directory
 interface Place {
   readonly hostname: string
   readonly tokenFile: string
-  /** Its data directory is made in there. */
+  /** Parent of its data directory. */
   readonly directory: string
 }
 
-/** An agent that is run by these words: Node and its program, or an executable. */
+/** Starts an agent with this command: Node and its program, or an executable. */
 export function startAgent(words: readonly string[], { url }: BenchServer, place: Place): ChildProcess {
   const { hostname, tokenFile, directory } = place
   const [program = '', ...own] = words
@@ -44,7 +44,7 @@ export function startAgent(words: readonly string[], { url }: BenchServer, place
   })
 }
 
-/** Resolves once so many agents are linked. */
+/** Resolves once this number of agents is linked. */
 export async function untilLinked(server: BenchServer, size: number): Promise<void> {
   for (let second = 0; second < patience; second++) {
     const page = await server.call('GET', '/api/hosts?size=500')
@@ -60,13 +60,13 @@ async function startOnFiles(directory: string): Promise<Servers> {
   return { servers: [server], stop: () => server.stop() }
 }
 
-/** The agents link to the servers in turn, the first agent to the first server. */
+/** Starts a fleet. Agents link to the servers in turn, the first agent to the first server. */
 export async function startFleet(size: number, open = startOnFiles): Promise<Fleet> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-'))
   const opened = await open(directory)
   const { servers } = opened
   const [first] = servers
-  if (!first) throw new Error('there is no server')
+  if (!first) throw new Error('no server')
   const agents: ChildProcess[] = []
   const fleet: Fleet = {
     ...first,

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 const pause = 1_000
 
 /**
- * What a busy server does not answer is asked again, as clients and agents do: `ask` may be repeated. Rejects with the last fault
- * after `patience` milliseconds.
+ * Retries while a busy server does not respond, as clients and agents do, so `ask` must be repeatable. Rejects with the last
+ * error after `patience` milliseconds.
  */
 export async function patiently<T>(ask: () => Promise<T>, patience = 120_000): Promise<T> {
   const began = performance.now()

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { wholeProcess } from '../measure.ts'
 import { startSshd } from './sshd.ts'
 
-/** pdsh over an sshd of its own. Null where either program is missing. */
+/** pdsh over a private sshd; null if either program is missing. */
 export async function startPdsh(
   hosts: number,
 ): Promise<{ run(command: string): Promise<number>; stop(): Promise<void> } | null> {

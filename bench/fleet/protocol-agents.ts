@@ -1,7 +1,6 @@
 /**
- * Agents that speak the protocol and no more, many to a process: each links, says HELLO, and spawns what it is sent as
- * a bare agent does. So what is measured with them is the server and its protocol. Sent `{url, agents}`; answers
- * `linked` when the server has admitted them all.
+ * Protocol-level agents, many per process: each links, says HELLO, and spawns scripts like a bare agent, so that only the
+ * server and its protocol differ. Receives `{url, agents}`; sends `linked` when the server has admitted all.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { registerAgents } from '../rest/register.ts'
 import { type BenchServer, ended, startServer } from './server.ts'
 
-/** Seconds in which the server has to count every agent as connected. */
+/** Seconds within which the server must report every agent as connected. */
 const patience = 120
 
-/** A server and so many protocol-level agents, `perProcess` of them in each process. */
+/** A server and this number of protocol-level agents, `perProcess` of them per process. */
 export async function startProtocolFleet(agents: number, perProcess: number): Promise<BenchServer> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-'))
   const server = await startServer(join(directory, 'server'))

@@ -7,20 +7,20 @@ import { patiently } from './patiently.ts'
 export const binary = fileURLToPath(new URL('../../../bin/run.js', import.meta.url))
 const password = 'a password for the benchmark'
 
-/** The real server, the binary in a process of its own. */
+/** The real server: the binary in a process of its own. */
 export interface BenchServer {
   url: string
-  /** Of an administrator's session. */
+  /** Token of an administrator's session. */
   token: string
   child: ChildProcess
-  /** Milliseconds from spawn until it took requests. */
+  /** Milliseconds from spawn until it accepted requests. */
   startedIn: number
-  /** `key`: with the same one it is carried out once, however often it is asked. */
+  /** `key`: idempotency key; calls with the same one are carried out once. */
   call(method: string, path: string, body?: unknown, key?: string): Promise<Record<string, unknown>>
   stop(): Promise<void>
 }
 
-/** Resolves when the server takes requests and the administrator is logged in. */
+/** Resolves when the server accepts requests and the administrator is logged in. */
 export async function startServer(
   dataDir: string,
   logLevel: 'INFO' | 'ERROR' = 'ERROR',
@@ -40,7 +40,7 @@ export async function startServer(
   const [line] = (await Promise.race([
     once(createInterface({ input: child.stdout }), 'line'),
     ended(child).then(() => {
-      throw new Error(`the server in ${dataDir} ended before it took requests`)
+      throw new Error(`the server in ${dataDir} ended before it accepted requests`)
     }),
   ])) as [string]
   const startedIn = performance.now() - spawned

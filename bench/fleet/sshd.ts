@@ -9,9 +9,9 @@ import { setTimeout } from 'node:timers/promises'
 
 const program = '/usr/sbin/sshd'
 
-/** A loopback sshd of its own with a fresh key. */
+/** A private sshd on loopback with a new key. */
 export interface Sshd {
-  /** For `ssh` and `scp`: every name leads to this one. */
+  /** Options for `ssh` and `scp`: every hostname leads to this sshd. */
   options: string[]
   stop(): Promise<void>
 }
@@ -35,7 +35,7 @@ async function isUp(port: number): Promise<boolean> {
   return up
 }
 
-/** Null where the program is missing. */
+/** Null if the program is missing. */
 export async function startSshd(): Promise<Sshd | null> {
   if (!existsSync(program)) return null
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-ssh-'))

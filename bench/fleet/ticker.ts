@@ -5,7 +5,7 @@ import { type BenchServer, binary, ended } from './server.ts'
 
 const script = 'while :; do date +%s%N; sleep 0.05; done'
 
-/** A script that tells the time every 50 ms, and what follows it and sees how late each line arrives. */
+/** A script that prints the time every 50 ms, and a follower that measures the delay of each line. */
 export interface Ticker {
   /** Milliseconds. */
   readonly delays: number[]
@@ -19,7 +19,7 @@ export async function startTicker({ url, token }: BenchServer, host: string): Pr
     env: { ...process.env, RSM_URL: url, RSM_TOKEN: token },
   })
   const delays: number[] = []
-  if (child.stdout === null) throw new Error('it has a stdout')
+  if (child.stdout === null) throw new Error('no stdout')
   const lines = createInterface({ input: child.stdout })
   lines.on('line', (line) => delays.push(Date.now() - Number(line) / 1e6))
   await once(lines, 'line')

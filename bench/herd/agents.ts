@@ -1,7 +1,7 @@
 /**
- * A part of a fleet as the server's network sees it: each agent links, says HELLO, sends a heartbeat every 30 s, and comes
- * back after an agent's backoff when its link falls or is refused. Sent one `HerdOrder`; answers how many links stand
- * whenever that changes.
+ * A part of a fleet as the server's network sees it: each agent links, says HELLO, sends a heartbeat every 30 s, and reconnects
+ * after an agent's backoff when its link is lost or refused. Receives one `HerdOrder`; sends the number of open links whenever
+ * it changes.
  */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -39,7 +39,7 @@ function beat(agent: RegisteredAgent): void {
   const asked = request(`${url}/api/agent/heartbeat`, { method: 'POST', agent: http, headers }, (response) =>
     response.resume(),
   )
-  // Whoever can't be heard now is heard 30 s later.
+  // A lost heartbeat is followed by the next one 30 s later.
   asked.on('error', () => undefined)
   asked.end(JSON.stringify(heartbeat(agent)))
 }

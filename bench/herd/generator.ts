@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url'
 import { ended } from '../fleet/server.ts'
 import type { RegisteredAgent } from '../rest/register.ts'
 
-/** `from`: the address that the agents connect from. */
+/** `from`: the agents' local address. */
 export interface HerdOrder {
   url: string
   from: string
   agents: readonly RegisteredAgent[]
 }
 
-/** Agents that speak the protocol, half of them from each of two addresses: one alone has too few ports for many. */
+/** Agents that speak the protocol, from two addresses, half from each: one address has too few ports for many. */
 export interface Herd {
-  /** Links that stand. */
+  /** Number of open links. */
   readonly open: number
-  /** Resolves when so many links stand. */
+  /** Resolves when this number of links is open. */
   opened(count: number): Promise<void>
   stop(): Promise<void>
 }

@@ -26,7 +26,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Milliseconds from the start's last word, that it is ready, until all links stand again. */
+/** Milliseconds from the server's report that it is ready until all agents are linked again. */
 async function comeBack(herd: Herd, child: ChildProcess, restart: () => Promise<unknown>): Promise<number> {
   child.kill('SIGKILL')
   await ended(child)
@@ -43,7 +43,7 @@ async function startBare(port: number): Promise<ChildProcess> {
   return child
 }
 
-/** `startedIn`: how long ours takes from its start until it is ready; the bare one begins as late. */
+/** `startedIn`: time from our server's start until it is ready; the bare one starts with the same delay. */
 async function bareTime(registered: readonly RegisteredAgent[], startedIn: number): Promise<number> {
   const port = await freePort()
   let child = await startBare(port)
@@ -66,7 +66,7 @@ interface Calls {
   mostOffline: number
 }
 
-/** A user's calls, one after the other, until `ended` aborts. */
+/** A user's calls, one after the other, until `over` aborts. */
 async function callUntil(server: BenchServer, over: AbortSignal): Promise<Calls> {
   const seen = { slowest: 0, mostOffline: 0 }
   while (!over.aborted) {
@@ -79,7 +79,7 @@ async function callUntil(server: BenchServer, over: AbortSignal): Promise<Calls>
   return seen
 }
 
-/** A whole fleet comes back after its server was killed, beside the same program on a bare `ws` server (reliability L05). */
+/** A whole fleet reconnects after its server was killed vs the same program on a bare `ws` server (reliability L05). */
 export async function benchHerd(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-herd-'))
   const port = await freePort()
@@ -100,10 +100,10 @@ export async function benchHerd(): Promise<Row[]> {
     await Promise.all([herd.stop(), server.stop()])
     const baseline = await bareTime(registered, server.startedIn)
     const ratio = ours / baseline
-    const name = `${agents} agents come back after kill -9`
+    const name = `${agents} agents reconnect after kill -9`
     return [
       {
-        name: `${name}, beside a bare ws server`,
+        name: `${name}, vs a bare ws server`,
         unit: 'ms',
         ours,
         baseline,

@@ -17,12 +17,12 @@ const memoryBound = 300
 const listBound = 50
 const lists = ['', '&status=FAILED', '&createdBy=alice.liddell', '&scriptId=7']
 
-/** Most megabytes that a process has ever had resident. */
+/** Peak resident memory of a process in megabytes. */
 function peakMB(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid ?? 'self'}/status`, 'utf8'))?.[1]) / 1024
 }
 
-/** Milliseconds of the slowest of some requests; the first, on cold code, is one of them. */
+/** Milliseconds of the slowest request, including the first one on cold code. */
 async function slowest(server: BenchServer, path: string): Promise<number> {
   const times: number[] = []
   for (let request = 0; request < requests; request++) {
@@ -62,7 +62,7 @@ function boundRow(name: string, unit: string, ours: number[], baseline: number[]
   return { name, ours: mine, baseline: bare, unit, ratio: mine / bare, spread, goal, met: worst < bound }
 }
 
-/** A server whose store holds many finished tasks, beside one whose store is empty (reliability L04). */
+/** A server with many finished tasks in its store vs one with an empty store (reliability L04). */
 export async function benchHistory(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-history-'))
   const [full, empty] = [join(directory, 'full'), join(directory, 'empty')]
@@ -77,14 +77,14 @@ export async function benchHistory(): Promise<Row[]> {
       baseline.push(await figures(empty))
     }
     const both = (value: (one: Figures) => number) => [ours.map(value), baseline.map(value)] as const
-    const of = `${tasks} finished tasks, beside none`
+    const of = `${tasks} finished tasks, vs none`
     return [
       boundRow(`start with ${of}`, 'ms', ...both((one) => one.startedIn), startBound),
       boundRow(`resident after the start with ${of}`, 'MB', ...both((one) => one.settled), memoryBound),
       boundRow(`resident at most with ${of}`, 'MB', ...both((one) => one.peak), memoryBound),
       ...lists.map((filter, index) =>
         boundRow(
-          `slowest GET /api/tasks?size=20${filter}, ${tasks} beside none`,
+          `slowest GET /api/tasks?size=20${filter}, ${tasks} vs none`,
           'ms',
           ...both((one) => one.lists[index] ?? Number.NaN),
           listBound,

@@ -1,6 +1,6 @@
 /**
- * The lightest client that is still right: keep-alive sockets, one request on each at a time, whole requests made
- * beforehand. What a richer client costs would stand between the two servers and flatter the slower one.
+ * The lightest correct client: keep-alive sockets, one request at a time on each, requests prepared in advance. The cost of a
+ * richer client would add to both servers' times and flatter the slower one.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -8,21 +8,21 @@ import type { LoadOrder, LoadResult } from './load.ts'
 
 const endOfHead = '\r\n\r\n'
 
-/** Bytes of the first answer in `data`, 0 when it is not whole yet. */
+/** Bytes of the first response in `data`; 0 if it is incomplete. */
 function answerLength(data: Buffer): number {
   const end = data.indexOf(endOfHead)
   if (end < 0) return 0
   const head = data.toString('latin1', 0, end)
   if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(data.toString('utf8', 0, 400))
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer without a length: ${head}`)
+  if (length === undefined) throw new Error(`a response without a length: ${head}`)
   const whole = end + endOfHead.length + Number(length)
   return data.length >= whole ? whole : 0
 }
 
 /**
- * Lets a heartbeat say when it leaves, as agents do: a host whose clock or uptime seems to jump is news, which servers tell each
- * other. Both texts keep their lengths.
+ * Sets the current time in a heartbeat, as agents do: a host whose clock or uptime seems to jump is a change that servers send
+ * to each other. Both texts keep their lengths.
  */
 function stamp(request: Buffer): Buffer {
   const now = new Date()

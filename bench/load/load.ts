@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** Whole requests, sent round robin; every answer has to be a 200. */
+/** Complete requests, sent round robin; every response must be 200. */
 export interface LoadOrder {
   port: number
   requests: string[]
@@ -12,11 +12,11 @@ export interface LoadOrder {
 
 export interface LoadResult {
   perSecond: number
-  /** Milliseconds of the slowest request in a hundred. */
+  /** Milliseconds; 1 % of the requests are slower. */
   p99: number
 }
 
-/** One process that makes requests, so that neither server shares its own with the load. */
+/** A process of its own for the load, so that neither server shares one with it. */
 export interface Load {
   run(order: LoadOrder): Promise<LoadResult>
   stop(): void
@@ -36,7 +36,7 @@ export function startLoad(): Load {
   }
 }
 
-/** A request as it goes over the wire. */
+/** A request as sent over the wire. */
 export function requestText(method: string, path: string, token: string, body?: unknown): string {
   const json = body === undefined ? '' : JSON.stringify(body)
   const content = json

@@ -6,14 +6,14 @@ import type { Row } from '../row.ts'
 
 const gibibyte = 2 ** 30
 const flood = `head -c ${gibibyte} /dev/zero | tr '\\0' x | fold -w 99`
-/** Milliseconds: what start-up left behind has been collected by then. */
+/** Milliseconds until garbage of the start-up has been collected. */
 const settle = 5_000
 const growthBound = 64
 const delayBound = 100
 
-/** 1 GiB from one script: what it costs the agent and the server, and how late others' output arrives meanwhile. */
+/** 1 GiB from one script: memory of agent and server, and the delay of other output meanwhile. */
 export async function benchFlood(fleet: Fleet, maxOutputBytes: number | null): Promise<Row[]> {
-  const what = maxOutputBytes === null ? 'cut at 64 MiB' : 'all of it'
+  const what = maxOutputBytes === null ? 'cut at 64 MiB' : 'complete'
   const tickers = await Promise.all([startTicker(fleet, 'host1'), startTicker(fleet, 'host2')])
   await setTimeout(settle)
   const watches = [fleet.agents[0], fleet.child].map((child) => watchMemory(child?.pid))
@@ -33,7 +33,7 @@ export async function benchFlood(fleet: Fleet, maxOutputBytes: number | null): P
   const [result] = task['results'] as { stdoutBytes: number; status: string; truncated: boolean }[]
   process.stderr.write(`1 GiB, ${what}: ${seconds.toFixed(1)} s, ${JSON.stringify(result)}\n`)
   const rows: Row[] = memory.map(({ idle, peak }, at) => ({
-    name: `RSS of the ${at === 0 ? 'agent' : 'server'} in a 1 GiB flood, ${what}, beside idle`,
+    name: `RSS of the ${at === 0 ? 'agent' : 'server'} in a 1 GiB flood, ${what}, vs idle`,
     unit: 'MB',
     ours: peak,
     baseline: idle,
@@ -44,7 +44,7 @@ export async function benchFlood(fleet: Fleet, maxOutputBytes: number | null): P
   for (const [at, of] of delays.entries()) {
     const late = quantile(of, 0.99)
     rows.push({
-      name: `delay of a line on ${at === 0 ? 'the same' : 'another'} host meanwhile, p99 beside median of ${of.length}`,
+      name: `delay of a line on ${at === 0 ? 'the same' : 'another'} host meanwhile, p99 vs median of ${of.length}`,
       unit: 'ms',
       ours: late,
       baseline: quantile(of, 0.5),

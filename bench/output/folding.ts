@@ -7,14 +7,14 @@ import type { Row } from '../row.ts'
 
 const hostCount = 1000
 const bytesPerHost = 100 * 1024
-/** As the wire carries it. */
+/** Bytes per frame on the wire. */
 const bytesPerPiece = 16 * 1024
 const rounds = 5
 const goalSeconds = 1
 
 const hostnameOf = (hostId: number) => `web${hostId}`
 
-/** Hosts of which nine of ten wrote the same; the others differ in one line near the end. */
+/** Entries of hosts of which nine in ten wrote the same; the others differ in one line near the end. */
 function pieces(): LogEntry[] {
   const line = 'the quick brown fox jumps over the lazy dog, and over "quoted" \\ things\n'
   const usual = line.repeat(Math.ceil(bytesPerHost / line.length)).slice(0, bytesPerHost)
@@ -36,7 +36,7 @@ function pieces(): LogEntry[] {
   return entries
 }
 
-/** By GroupedOutput, to the last write; in seconds. */
+/** Seconds that GroupedOutput takes until its last write. */
 async function fold(entries: readonly LogEntry[]): Promise<{ seconds: number; groups: number }> {
   let groups = 0
   const sink = { write: (text: string) => void (groups += text.startsWith('-') ? 1 : 0) }
@@ -60,7 +60,7 @@ async function fold(entries: readonly LogEntry[]): Promise<{ seconds: number; gr
   return { seconds: (performance.now() - began) / 1000, groups }
 }
 
-/** The least that finds equal outputs: a SHA-256 a host, a Map from it to the hosts. */
+/** The minimal way to find equal outputs: a SHA-256 per host, and a Map from it to the hosts. */
 function foldBare(entries: readonly LogEntry[]): { seconds: number; groups: number } {
   const began = performance.now()
   const hashes = new Map<string, ReturnType<typeof createHash>>()
@@ -76,12 +76,12 @@ function foldBare(entries: readonly LogEntry[]): { seconds: number; groups: numb
   return { seconds: (performance.now() - began) / 1000, groups: groups.size }
 }
 
-/** Equal outputs of a fleet found and shown, beside hashing them. */
+/** Finding and showing equal outputs of a fleet vs hashing them. */
 export async function benchFolding(): Promise<Row[]> {
   const ours: number[] = []
   const bare: number[] = []
   for (let round = 0; round < rounds; round++) {
-    // Fresh strings each time: what the engine knows of one round's must not help the next.
+    // New strings each time, so that cached hashes of one round do not help the next.
     const folded = await fold(pieces())
     const hashed = foldBare(pieces())
     if (folded.groups !== hashed.groups) throw new Error(`${folded.groups} groups, not ${hashed.groups}`)
@@ -93,7 +93,7 @@ export async function benchFolding(): Promise<Row[]> {
   const baseline = median(bare)
   return [
     {
-      name: `fold ${hostCount} outputs of 100 KB, beside SHA-256 and a Map`,
+      name: `fold ${hostCount} outputs of 100 KB, vs SHA-256 and a Map`,
       ours: seconds,
       baseline,
       unit: 's',

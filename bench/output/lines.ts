@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 
 export const megabyte: number = 1024 * 1024
 
-/** A log as programs write them: lines of 20 to 120 characters. */
+/** Writes a typical log, with lines of 20 to 120 characters. */
 export async function writeLines(path: string, megabytes: number): Promise<void> {
   const file = createWriteStream(path)
   const word = 'the quick brown fox jumps over the lazy dog, and over "quoted" \\ things '

@@ -22,11 +22,11 @@ async function stored(fleet: Fleet, path: string): Promise<number> {
   })
   const [result] = task['results'] as { stdoutBytes: number; outputComplete: boolean }[]
   if (result?.stdoutBytes !== storedMB * megabyte || !result.outputComplete)
-    throw new Error(`${result?.stdoutBytes} bytes came of ${storedMB} MB`)
+    throw new Error(`${result?.stdoutBytes} bytes of ${storedMB} MB arrived`)
   return performance.now() - start
 }
 
-/** How much output goes from a host into the server's log, and from a host through the server to a terminal. */
+/** Output rate from a host into the server's log, and from a host through the server to a terminal. */
 export async function benchThroughput(fleet: Fleet, directory: string): Promise<Row[]> {
   const rows: Row[] = []
   const large = join(directory, 'large')
@@ -40,7 +40,7 @@ export async function benchThroughput(fleet: Fleet, directory: string): Promise<
       () => rate(bare.run()),
     )
     rows.push(
-      ratioRow('output, host to stored, beside a bare pipe of JSON frames', 'MB/s', measured, {
+      ratioRow('output, host to stored, vs a bare pipe of JSON frames', 'MB/s', measured, {
         atLeast: 0.6,
       }),
     )
@@ -63,7 +63,7 @@ export async function benchThroughput(fleet: Fleet, directory: string): Promise<
       () => rate(wholeProcess(process.execPath, exec, { env })),
       () => rate(wholeProcess('ssh', [...sshd.options, 'localhost', 'cat', small])),
     )
-    rows.push(ratioRow('output, host to rsm exec, beside ssh', 'MB/s', measured, { atLeast: 0.3 }))
+    rows.push(ratioRow('output, host to rsm exec, vs ssh', 'MB/s', measured, { atLeast: 0.3 }))
   } finally {
     await sshd.stop()
   }

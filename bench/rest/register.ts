@@ -10,7 +10,7 @@ export interface RegisteredAgent {
   token: string
 }
 
-/** Registers so many agents over REST, as they register themselves; each has sent a heartbeat and its metrics. */
+/** Registers this number of agents over REST, as they register themselves; each has sent a heartbeat and its metrics. */
 export async function registerAgents(server: BenchServer, count: number): Promise<RegisteredAgent[]> {
   const enrolling = () => server.call('POST', '/api/enrollment-tokens', { maxUses: mostUses })
   const { token } = await patiently(enrolling)
@@ -45,7 +45,7 @@ export async function registerAgents(server: BenchServer, count: number): Promis
   return agents
 }
 
-/** Of a host that booted in 1970: whoever says it, whenever, says the same. */
+/** The heartbeat of a host that booted in 1970: the boot time that it implies is always the same. */
 export function heartbeat({ agentId }: RegisteredAgent) {
   const now = Date.now()
   return {

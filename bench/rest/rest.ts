@@ -16,14 +16,14 @@ const largeFleetSize = 10_000
 const heartbeatingAgents = 64
 const page = '/api/hosts?size=20'
 
-/** Requests a second to one port with one set of requests. */
+/** Requests per second to one port with one set of requests. */
 function rateOf(load: Load, port: number, requests: string[]): () => Promise<number> {
   return async () => (await load.run({ port, requests, connections, milliseconds })).perSecond
 }
 
 const portOf = (server: BenchServer) => Number(new URL(server.url).port)
 
-/** One static, one whose members are looked up among all hosts. */
+/** Adds a static cluster, and one whose members are looked up among all hosts. */
 async function addClusters(server: BenchServer): Promise<void> {
   await server.call('POST', '/api/clusters', { name: 'first', hostIds: [1, 2, 3] })
   await server.call('POST', '/api/clusters', { name: 'web', selector: 'web*,@os:linux' })
@@ -45,10 +45,10 @@ async function heartbeatRow(load: Load, bare: BareFastify, server: BenchServer, 
     rateOf(load, portOf(server), requests),
     rateOf(load, bare.port, requests),
   )
-  return ratioRow('heartbeats, beside bare Fastify', 'requests/s', measured, { atLeast: 0.9 })
+  return ratioRow('heartbeats, vs bare Fastify', 'requests/s', measured, { atLeast: 0.9 })
 }
 
-/** Requests a second of the real server beside bare Fastify with the same schemas, each in its own process (reliability L01). */
+/** Requests per second of the real server vs bare Fastify with the same schemas, in separate processes (reliability L01). */
 export async function benchRest(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-rest-'))
   const load = startLoad()
@@ -71,18 +71,18 @@ export async function benchRest(): Promise<Row[]> {
       string[],
     ]
     const largeRate = rateOf(load, portOf(large), ofLarge)
-    // Nullable fields make the serializer of a response schema slower than JSON.stringify: both are shown.
+    // Nullable fields make the serializer of a response schema slower than JSON.stringify, so both are measured.
     for (const [how, path] of [
       ['with a response schema', page],
       ['that stringifies', page.replace('/api/', '/stringified/')],
     ] as const) {
       const bareRate = rateOf(load, bare.port, [requestText('GET', path, large.token)])
-      const name = `GET ${page} of ${largeFleetSize} hosts, beside bare Fastify ${how}`
+      const name = `GET ${page} of ${largeFleetSize} hosts, vs bare Fastify ${how}`
       rows.push(ratioRow(name, 'requests/s', await inTurn(rounds, largeRate, bareRate), { atLeast: 0.7 }))
     }
     const sizes = await inTurn(rounds, largeRate, rateOf(load, portOf(small), ofSmall))
     rows.push(
-      ratioRow(`GET ${page} of ${largeFleetSize} hosts, beside ${fleetSize} hosts`, 'requests/s', sizes, {
+      ratioRow(`GET ${page} of ${largeFleetSize} hosts, vs ${fleetSize} hosts`, 'requests/s', sizes, {
         atLeast: 0.8,
       }),
     )

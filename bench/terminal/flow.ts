@@ -5,18 +5,18 @@ import { type Pair, prompt } from './pair.ts'
 import type { Screen } from './screen.ts'
 
 const rounds = 5
-/** Characters after which Ctrl-C is typed: all queues between host and client are full then. */
+/** Characters before Ctrl-C: by then all queues between host and client are full. */
 const before = 10_000_000
 /** Milliseconds. */
 const answerBound = 200
 const rest = 300
 
-/** Megabytes a second. */
+/** Megabytes per second. */
 async function rate(screen: Screen, { cat, catBytes }: Pair): Promise<number> {
   const from = screen.shown
   const took = await screen.answer(cat, prompt)
   const came = screen.shown - from
-  if (came < catBytes) throw new Error(`${came} characters came of ${catBytes}`)
+  if (came < catBytes) throw new Error(`${came} of ${catBytes} characters arrived`)
   await setTimeout(rest)
   return catBytes / 1e3 / took
 }
@@ -28,12 +28,12 @@ async function interrupted(screen: Screen, { cat, catBytes }: Pair): Promise<num
   screen.type(cat)
   await reached
   const took = await screen.answer('\x03', prompt)
-  if (screen.shown - from >= catBytes) throw new Error('it was over before Ctrl-C')
+  if (screen.shown - from >= catBytes) throw new Error('the flood ended before Ctrl-C')
   await setTimeout(rest)
   return took
 }
 
-/** A large file on the terminal, and how soon Ctrl-C is answered in its midst. */
+/** A large file on the terminal, and the response time of Ctrl-C during it. */
 export async function benchFlow(pair: Pair): Promise<Row[]> {
   const { ours, bare } = pair
   const rates = await inTurn(
@@ -53,9 +53,9 @@ export async function benchFlow(pair: Pair): Promise<Row[]> {
   )
   const worst = Math.max(...answers)
   return [
-    ratioRow('terminal: cat of 50 MB, beside a bare relay', 'MB/s', rates, { atLeast: 0.5 }),
+    ratioRow('terminal: cat of 50 MB, vs a bare relay', 'MB/s', rates, { atLeast: 0.5 }),
     {
-      name: 'terminal: Ctrl-C in the midst of it to the prompt, beside a bare relay',
+      name: 'terminal: Ctrl-C during cat to the prompt, vs a bare relay',
       unit: 'ms',
       ours: cut.ours,
       baseline: cut.baseline,

@@ -6,7 +6,7 @@ import type { Screen } from './screen.ts'
 
 const rounds = 9
 const keys = 200
-/** Milliseconds between keys, the least and the greatest: no timer of either side falls in step with them. */
+/** Milliseconds between keys, from least to greatest, so that no timer of either side gets in step with them. */
 const pauses = [5, 15] as const
 
 /** Milliseconds from each key to its echo. */
@@ -27,7 +27,7 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN
 }
 
-/** From a key to its echo: at a fast typist's pace, and each as soon as the former is there. */
+/** From a key to its echo: at a fast typist's pace, and each key as soon as the previous one is echoed. */
 export async function benchKeys({ ours, bare }: Pair): Promise<Row[]> {
   const rows: Row[] = []
   for (const isPaced of [true, false]) {
@@ -42,8 +42,8 @@ export async function benchKeys({ ours, bare }: Pair): Promise<Row[]> {
       () => of(ours, all.ours),
       () => of(bare, all.bare),
     )
-    const what = isPaced ? `a key every ${pauses.join(' to ')} ms` : 'one key upon the other'
-    const row = ratioRow(`terminal: ${what} to its echo, p50 beside a bare relay`, 'ms', measured, {
+    const what = isPaced ? `a key every ${pauses.join(' to ')} ms` : 'one key right after the other'
+    const row = ratioRow(`terminal: ${what} to its echo, p50 vs a bare relay`, 'ms', measured, {
       atMost: 1.2,
     })
     const [p99, bareP99] = [quantile(all.ours, 0.99), quantile(all.bare, 0.99)]

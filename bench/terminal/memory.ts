@@ -5,25 +5,25 @@ import { residentMB } from '../measure.ts'
 import type { Row } from '../row.ts'
 import { type Pair, prompt } from './pair.ts'
 
-/** Milliseconds: what start-up left behind has been collected by then. */
+/** Milliseconds until garbage of the start-up has been collected. */
 const settle = 5_000
 const sampleEvery = 20
 const floods = 3
 const growthBound = 32
 
-/** The one process that an agent has started for its terminals. */
+/** The only process that an agent has started for its terminals. */
 function childOf(pid: number | undefined): number {
   const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
   return Number(child)
 }
 
-/** What each process grows by while a terminal is flooded. */
+/** Growth of each process while a terminal is flooded. */
 export async function benchMemory(fleet: Fleet, { ours, cat }: Pair): Promise<Row[]> {
   const agent = fleet.agents[0]?.pid
   const processes = [
     { name: 'server', pid: fleet.child.pid },
     { name: 'agent', pid: agent },
-    { name: "agent's process of terminals", pid: childOf(agent) },
+    { name: "agent's terminal process", pid: childOf(agent) },
   ]
   await setTimeout(settle)
   const memory = processes.map(({ name, pid }) => ({ name, pid, idle: residentMB(pid), peak: 0 }))
@@ -36,7 +36,7 @@ export async function benchMemory(fleet: Fleet, { ours, cat }: Pair): Promise<Ro
     clearInterval(watch)
   }
   return memory.map(({ name, idle, peak }) => ({
-    name: `terminal: RSS of the ${name} meanwhile, beside idle`,
+    name: `terminal: RSS of the ${name} during a flood, vs idle`,
     unit: 'MB',
     ours: peak,
     baseline: idle,

@@ -3,7 +3,7 @@ import { Attachment } from '../../src/net/attachment.ts'
 import type { BenchServer } from '../fleet/server.ts'
 import { Screen } from './screen.ts'
 
-/** A shell on the fleet's first host, by way of this server and with all that goes with it: acknowledged and recorded. */
+/** A shell on the fleet's first host, through this server, with acknowledgements and a recording. */
 export async function openTerminal({ url, token }: BenchServer, shell: string): Promise<Screen> {
   const client = await openClient({ url, token })
   const { content } = await client.hosts.list({})

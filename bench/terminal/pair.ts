@@ -2,15 +2,15 @@ import type { Screen } from './screen.ts'
 
 export const prompt = 'ready> '
 
-/** A shell that shows the prompt. */
+/** Waits until a shell shows the prompt. */
 export async function ready(opening: Promise<Screen>): Promise<Screen> {
   const screen = await opening
-  // Its echo is not the prompt yet.
+  // Quoted, so that its echo is not the prompt.
   await screen.answer(`PS1='rea''dy> '\r`, prompt)
   return screen
 }
 
-/** Ours and the bare one, a prompt on each; `cat` is the command that floods them with so many bytes. */
+/** Our terminal and a bare one, each at a prompt; `cat` is the command that floods them with `catBytes` bytes. */
 export interface Pair {
   readonly ours: Screen
   readonly bare: Screen

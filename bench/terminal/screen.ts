@@ -1,17 +1,17 @@
-/** How a terminal is typed into and given up. */
+/** Types into a terminal and closes it. */
 export interface Keyboard {
   type(data: string): void
   close(): Promise<void>
 }
 
-/** Longer than anything that is waited for. */
+/** Longer than any expected text. */
 const longestTail = 256
 /** Milliseconds. */
 const patience = 120_000
 
-/** One terminal as its user has it: what is typed, and when something has come. */
+/** A terminal as its user sees it: sends input, and waits for output. */
 export class Screen {
-  /** Characters that have come. */
+  /** Number of characters received. */
   shown = 0
   #tail = ''
   #wanted: { isThere: () => boolean; resolve: () => void } | null = null
@@ -31,7 +31,7 @@ export class Screen {
     this.#keyboard.type(data)
   }
 
-  /** Types, and settles with the milliseconds until the last of what has come ends so. */
+  /** Types, and resolves with the milliseconds until the output ends with `end`. */
   async answer(typed: string, end: string): Promise<number> {
     this.#tail = ''
     const start = performance.now()
@@ -41,7 +41,7 @@ export class Screen {
     return performance.now() - start
   }
 
-  /** Settles when so many characters have come. */
+  /** Resolves once this number of further characters has arrived. */
   async more(characters: number): Promise<void> {
     const goal = this.shown + characters
     await this.#until(() => this.shown >= goal)
@@ -53,7 +53,7 @@ export class Screen {
 
   #until(isThere: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('a terminal did not answer')), patience)
+      const late = setTimeout(() => reject(new Error('a terminal did not respond')), patience)
       this.#wanted = {
         isThere,
         resolve: () => {

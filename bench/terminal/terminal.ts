@@ -11,11 +11,11 @@ import { benchMemory } from './memory.ts'
 import { openTerminal } from './ours.ts'
 import { ready } from './pair.ts'
 
-/** With the kernel's echo, as it edits no lines itself. */
+/** A shell without line editing, so that the kernel echoes. */
 const shell = '/bin/sh'
 const shownMB = 50
 
-/** Terminals, beside a relay of frames with node-pty behind it. */
+/** Terminals vs a relay of frames with node-pty behind it. */
 export async function benchTerminal(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-terminal-'))
   const fleet = await startFleet(1)
