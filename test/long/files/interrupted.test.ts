@@ -102,7 +102,7 @@ test('a cancel during a copy leaves only the old file', async (t) => {
   holds(t, directory, 'file')
 })
 
-test('the temporary file of a copy that was killed after losing its permission is removed', async (t) => {
+test('the temporary file of a copy that is killed during its cancel is removed', async (t) => {
   const { server, dataDir, directory, path } = await halfway(t)
   // The state of a cancelled copy that TERM does not end within 5 s.
   rmSync(join(dataDir, 'executions/half/leave'))

@@ -70,7 +70,7 @@ const messages: Record<string, { good: object; fields: Record<string, Kind> }> =
   TERMINAL_CLOSE: { good: { sessionId: 's1' }, fields: { sessionId: 'id' } },
 }
 
-test("P31 a field of a server's message that is missing, of a wrong type or out of range is ERROR 400", async (t) => {
+test("P31 each field of a server's messages that is missing, of a wrong type or out of range is ERROR 400", async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const running = `while [ ! -e ${dataDir}/go ]; do sleep 0.05; done; echo end`
   server.execute(agent.agentId, { taskId: 't1', script: running })

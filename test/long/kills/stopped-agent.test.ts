@@ -16,7 +16,7 @@ const isHeard = ({ status, statusReason }: Host) =>
 
 const stopped = 5 * 60_000 + 5_000
 
-test('F13 after SIGSTOP of an agent for 5 minutes results are true, a task sent meanwhile runs once, and the host is ONLINE', async (t) => {
+test('F13 after SIGSTOP of an agent for 5 minutes results are true, a task sent meanwhile runs once, and the host is ONLINE again', async (t) => {
   t.timeout(540_000)
   const server = await startServerProcess(t)
   const root = await temporaryDirectory(t)

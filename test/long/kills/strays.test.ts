@@ -40,7 +40,7 @@ async function cancelled(t: ExecutionContext, script: string) {
 }
 
 asRoot(
-  'A07 without a cgroup a process that clears its environment, session and parents is found by its output',
+  'A07 without a cgroup a process that clears its environment and leaves session and parents is traced by its output',
   async (t) => {
     const { left } = await cancelled(
       t,

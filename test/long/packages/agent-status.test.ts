@@ -10,7 +10,7 @@ const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may beco
 /** Packages that a command loads from node_modules. */
 const commandPackages = ['@oclif/core', 'cli-table3', 'get-east-asian-width', 'ora', 'typebox']
 
-asRoot('A18 agent status names the user to ask as when the agent belongs to another user', async (t) => {
+asRoot('A18 agent status names the user to run it as if the agent belongs to another user', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const bin = join(openProgram(t, commandPackages), 'bin/run.js')
   const words = ['agent', 'status', '--data-dir', dataDir]
