@@ -1,8 +1,12 @@
 /**
- * `npm run bench` prints one table of our measures and baselines of the same run. Ratios are comparable, absolute times depend
- * on the machine. `npm run bench -- --agents 20` uses a smaller fleet, `npm run bench -- rest store` runs only these groups,
- * and `npm run bench -- startup --node PATH` also measures the start of the command line on another Node; `npm run bench --
- * file --file packages/rsm-linux-x64 --node PATH` measures the single executable vs the Node that it contains.
+ * `npm run bench` prints one table: our measures, each vs a baseline of the same run. Ratios are comparable between machines,
+ * absolute times are not.
+ *
+ *   npm run bench -- --agents 20                  with a smaller fleet
+ *   npm run bench -- rest store                   only these groups
+ *   npm run bench -- startup --node PATH          the start of the command line, on another Node too
+ *   npm run bench -- file --file packages/rsm-linux-x64 --node PATH
+ *                                                 the single executable vs the Node that it contains
  */
 import { cpus } from 'node:os'
 import { resolve } from 'node:path'

@@ -5,7 +5,7 @@ import type { RegisteredAgent } from '../rest/register.ts'
 import type { FleetOrder, FleetState } from './agents.ts'
 
 const program = fileURLToPath(new URL('agents.js', import.meta.url))
-/** Limits: a process has 20,000 descriptors here, and an address 28,000 ports. */
+/** Agents per process, which has 20,000 descriptors here; an address has 28,000 ports. */
 const mostOfAProcess = 17_000
 
 /** Protocol agents in several processes, each with an address of its own. */

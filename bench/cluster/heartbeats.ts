@@ -9,9 +9,9 @@ const servers = 2
 const connections = 16
 /** Several times the interval at which presence is written. */
 const milliseconds = 20_000
-/** 100,000 hosts, each every 30 s. */
+/** Heartbeats per second of 100,000 hosts, each every 30 s. */
 const goalRate = 3333
-/** Below this rate the constant cost of presence outweighs the heartbeats. */
+/** Heartbeats per second; below this rate the constant cost of presence outweighs the heartbeats. */
 const leastRate = 1000
 /** Percent of a core. */
 const most = 2
