@@ -12,7 +12,7 @@ const phrases = [
   ],
   ['names? no', 'does not name a X, unknown X'],
   [
-    '(?<![\'"`=]|as |user |owner |root, )(?:nobody|anybody)(?![\'"`:])',
+    '(?<![\'"`=^]|as |user |owner |root, |shell of |/ |file: )(?:nobody|anybody)(?![\'"`:])',
     'name the program or request; of people: no one',
   ],
   ['somebody|whoever', 'name the program or request; of people: someone, the user'],
