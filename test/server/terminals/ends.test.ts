@@ -15,7 +15,7 @@ let server: TestServer
 let stop: () => unknown
 let hosts = 0
 test.before(async (t) => {
-  // Its teardown would come with the end of this hook.
+  // A teardown registered in this hook would run at the end of the hook.
   const teardown = (end: () => unknown) => {
     stop = end
   }
@@ -23,28 +23,31 @@ test.before(async (t) => {
 })
 test.after.always(() => stop())
 
-/** A host with its agent, on the one server of all cases. */
+/** Connects a new host with its agent to the server that all cases share. */
 async function start() {
   const identity = await server.enroll(`end${++hosts}`)
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   return { identity, agent, hostId: identity.hostId }
 }
 
-test.serial('P40 a reason of any length and script closes the socket of its client whole', async (t) => {
-  const { agent, hostId } = await start()
-  for (const reason of ['é'.repeat(99), 'a'.repeat(2000), `ab${'🙂'.repeat(60)}`, '漢'.repeat(42)]) {
-    const { sessionId } = await openTerminal(server, agent, hostId)
-    const client = await ScriptedTerminal.attach(server, sessionId)
-    await client.next('TERMINAL_ATTACHED')
-    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
-    t.is((await client.next('TERMINAL_CLOSED')).reason, reason)
-    const { code, reason: said } = await client.closed
-    t.is(code, 1000)
-    t.true(said !== '' && reason.startsWith(said))
-  }
-})
+test.serial(
+  'P40 a reason of any length or script closes the client socket and arrives complete',
+  async (t) => {
+    const { agent, hostId } = await start()
+    for (const reason of ['é'.repeat(99), 'a'.repeat(2000), `ab${'🙂'.repeat(60)}`, '漢'.repeat(42)]) {
+      const { sessionId } = await openTerminal(server, agent, hostId)
+      const client = await ScriptedTerminal.attach(server, sessionId)
+      await client.next('TERMINAL_ATTACHED')
+      agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
+      t.is((await client.next('TERMINAL_CLOSED')).reason, reason)
+      const { code, reason: said } = await client.closed
+      t.is(code, 1000)
+      t.true(said !== '' && reason.startsWith(said))
+    }
+  },
+)
 
-test.serial('P39 a session that is ended while its host opens it leaves no shell there', async (t) => {
+test.serial('P39 a session that is ended while its host opens it leaves no shell on the host', async (t) => {
   const { agent, hostId } = await start()
   const asked = server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
   const { sessionId } = await agent.next('TERMINAL_OPEN')
@@ -57,7 +60,7 @@ test.serial('P39 a session that is ended while its host opens it leaves no shell
 })
 
 test.serial(
-  'P42 F20 a shell that ends while its client is cut off unnoticed: who comes back gets the rest and the exit code',
+  'P42 F20 a client cut off unnoticed when the shell ends gets the rest and the exit code on return',
   async (t) => {
     const { agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -84,7 +87,7 @@ test.serial(
 )
 
 test.serial(
-  'P42 F20 the exit code reaches who had shown all output, and one that closes upon the end is not waited for',
+  'P42 F20 the exit code reaches a client that had all output; the server does not wait for one that closes',
   async (t) => {
     const { agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -99,7 +102,7 @@ test.serial(
     back.socket.close()
     await back.closed
     const ticket = async () => (await server.api('POST', `/api/terminals/${sessionId}/ticket`)).status
-    await until('it is let go', async () => (await ticket()) === 409)
+    await until('the session is released', async () => (await ticket()) === 409)
 
     const { sessionId: left } = await openTerminal(server, agent, hostId)
     const never = await ScriptedTerminal.attach(server, left)
@@ -109,14 +112,14 @@ test.serial(
     await agent.next('TERMINAL_CLOSE', (payload) => payload.sessionId === left)
     t.is((await server.api('POST', `/api/terminals/${left}/ticket`)).status, 201)
     clock.forward(61)
-    await until('it is given up', async () => {
+    await until('the server stops waiting', async () => {
       const { status } = await server.api('POST', `/api/terminals/${left}/ticket`)
       return status === 409
     })
   },
 )
 
-/** The terminals of a server without sockets: a host whose link does with each frame what the test says. */
+/** The terminals of a server without sockets: the test decides how the host's link answers each frame. */
 async function inside(
   t: ExecutionContext,
   sent: (type: string, world: { terminals: Terminals; link: AgentLink; sessionId: string }) => boolean,
@@ -155,7 +158,7 @@ async function inside(
   return { store, terminals, link, open, refuse: (refuses: boolean) => insides.refuse(refuses) }
 }
 
-test('P39 a link that closes because it is full when a session is to be opened refuses that, and no more', async (t) => {
+test('P39 a link that closes because it is full fails only the session being opened', async (t) => {
   const { store, terminals, open } = await inside(t, (_, { link }) => {
     terminals.unlinked(link)
     return false
@@ -164,7 +167,7 @@ test('P39 a link that closes because it is full when a session is to be opened r
   t.deepEqual((await store.query('terminals')).items, [])
 })
 
-test('P43 an agent that keeps to its window may do so in single characters', async (t) => {
+test('P43 an agent within its window may send single characters', async (t) => {
   const opens: Promise<void>[] = []
   const { terminals, open, link } = await inside(t, (type, { sessionId }) => {
     if (type === 'TERMINAL_OPEN')
@@ -178,7 +181,7 @@ test('P43 an agent that keeps to its window may do so in single characters', asy
   t.is(terminals.load().open, 1)
 })
 
-test('P40 an end that the store does not take is no success, and is written down once it does', async (t) => {
+test('P40 an end that the store rejects is an error, and is stored once the store recovers', async (t) => {
   const opens: Promise<void>[] = []
   const { terminals, store, open, link, refuse } = await inside(t, (type, { sessionId }) => {
     if (type === 'TERMINAL_OPEN')
@@ -190,11 +193,11 @@ test('P40 an end that the store does not take is no success, and is written down
   await t.throwsAsync((await terminals.site('s1')).end('s1', 'ended by admin'), { code: 'unavailable' })
   t.is((await store.get('terminals', 's1'))?.status, 'OPEN')
   refuse(false)
-  await until('it is written down', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
+  await until('the end is stored', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
   await (await terminals.site('s1')).end('s1', 'again')
 })
 
-test('P42 the agent keeps an exit code until it is stored, also if its link is replaced before', async (t) => {
+test('P42 the agent keeps an exit code until it is stored, even if its link is replaced first', async (t) => {
   const opens: Promise<void>[] = []
   let isRefused = false
   const confirmed: string[] = []
@@ -219,7 +222,7 @@ test('P42 the agent keeps an exit code until it is stored, also if its link is r
   t.like(await store.get('terminals', 's1'), { status: 'CLOSED', exitCode: 9 })
 })
 
-test.serial('P45 who reads along and comes back gets what follows what it has', async (t) => {
+test.serial('P45 a watcher that reconnects gets only the output after its position', async (t) => {
   const { agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)
   await ScriptedTerminal.attach(server, sessionId)

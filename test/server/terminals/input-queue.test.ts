@@ -5,7 +5,7 @@ import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
 import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
 import { InputQueue } from '../../../src/server/terminals/input-queue.ts'
 
-/** A link that writes at once, and what it was given. */
+/** A link that writes at once, and the input sent over it. */
 function notedLink() {
   const sent: Payloads['TERMINAL_INPUT'][] = []
   const link = {
@@ -18,7 +18,7 @@ function notedLink() {
   return { link, sent }
 }
 
-test('P44 while the host is away 64 KiB of input are kept, and what exceeds them is refused', (t) => {
+test('P44 up to 64 KiB of input are kept for a disconnected host; more is refused', (t) => {
   const refused: unknown[] = []
   const client = { send: (_type: string, payload: unknown) => refused.push(payload) }
   const queue = new InputQueue('s1', () => client as unknown as TerminalClient)
@@ -31,7 +31,7 @@ test('P44 while the host is away 64 KiB of input are kept, and what exceeds them
   t.is(sent.length, 4)
 })
 
-test('A10 P47 input is marked for an agent that gave a key, from 0 for each message, and goes as it is to an older one', (t) => {
+test('A10 P47 input for an agent with a key is counted from 0 per key; an older agent gets it unchanged', (t) => {
   const queue = new InputQueue('s1', () => null)
   const { link, sent } = notedLink()
   queue.offer()
@@ -55,7 +55,7 @@ test('A10 P47 input is marked for an agent that gave a key, from 0 for each mess
   )
 })
 
-test('A10 P47 what was typed before the agent’s key came is missed: who held that back can’t cut the beginning off', (t) => {
+test('A10 P47 an attacker who delays the agent’s key cannot cut off the input typed before it', (t) => {
   const queue = new InputQueue('s1', () => null)
   const { link, sent } = notedLink()
   const guard = new InputGuard('s1', queue.offer())
@@ -67,7 +67,7 @@ test('A10 P47 what was typed before the agent’s key came is missed: who held t
   t.is(guard.judge('TERMINAL_INPUT', sent[1] ?? { sessionId: '', data: '' }), 'gap')
 })
 
-/** A queue of a session whose agent counts, and what its client was told. */
+/** The queue of a session whose agent counts input, and the messages to its client. */
 function startQueue({ acknowledges }: { acknowledges: boolean }) {
   const told: string[] = []
   const send = (type: string, payload: { by?: string; count?: number; message?: string }) =>
@@ -80,7 +80,7 @@ function startQueue({ acknowledges }: { acknowledges: boolean }) {
   return { queue, told, link, sent, texts: () => sent.map(({ data }) => data) }
 }
 
-test('P58 after a lost link a client that counts hears what came, and what it sends again is passed on once', (t) => {
+test('P58 after a lost link a counting client learns what arrived, and repeated input is forwarded once', (t) => {
   const { queue, told, link, sent } = startQueue({ acknowledges: true })
   queue.push('abcdef', 'f1', { by: 'a', position: 0 })
   queue.push('cd', 'f2', { by: 'a', position: 2 })
@@ -100,7 +100,7 @@ test('P58 after a lost link a client that counts hears what came, and what it se
   t.is(told.length, 1)
 })
 
-test('P58 a client that does not count: input kept while the host was away is typed only if none before it is missing', (t) => {
+test('P58 without counting, input kept for a disconnected host is typed only if none before it is missing', (t) => {
   const { queue, told, link, sent, texts } = startQueue({ acknowledges: false })
   queue.push('rm -r ', 'f1')
   const { by = '' } = sent[0] ?? {}
@@ -117,7 +117,7 @@ test('P58 a client that does not count: input kept while the host was away is ty
   ])
 })
 
-test('P58 with an agent that does not count nothing is typed behind what may be missing', (t) => {
+test('P58 with an agent that does not count, nothing is typed after input that may be missing', (t) => {
   const { queue, told, link, texts } = startQueue({ acknowledges: true })
   queue.linked(null)
   queue.linked(link)

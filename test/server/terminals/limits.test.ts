@@ -26,7 +26,7 @@ async function start(t: ExecutionContext, options: Partial<ServerOptions> = {}) 
   return { clock, server, identity, agent, hostId: identity.hostId, reasonOf }
 }
 
-test('P40 F20 who does not come back within 60 s ends the session: client or agent; who does, does not', async (t) => {
+test('P40 F20 a session ends if its client or agent is gone for 60 s, and continues if it returns in time', async (t) => {
   const { clock, server, agent, hostId, reasonOf } = await start(t)
   const never = await openTerminal(server, agent, hostId)
   const { sessionId } = await openTerminal(server, agent, hostId)
@@ -42,7 +42,7 @@ test('P40 F20 who does not come back within 60 s ends the session: client or age
   t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /agent did not come back/)
 })
 
-test('P40 the idle limit ends a session in which nothing is typed or shown, and no other; typing keeps the login in use', async (t) => {
+test('P40 the idle limit ends only a session without input or output; typing keeps the login in use', async (t) => {
   const { clock, server, agent, hostId } = await start(t, { terminalIdleLimit: 21_600 })
   const { sessionId } = await openTerminal(server, agent, hostId)
   const client = await ScriptedTerminal.attach(server, sessionId)
@@ -52,25 +52,25 @@ test('P40 the idle limit ends a session in which nothing is typed or shown, and 
     const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))
     return sizes.reduce((sum, size) => sum + size, 0)
   }
-  // A login idles out 12 h after its last use.
+  // A login expires 12 h after its last use.
   for (let hours = 0; hours < 15; hours += 5) {
     clock.forward(5 * 3600)
     const before = await journal()
     client.type('x')
-    await until('a note of its use', async () => (await journal()) > before)
+    await until('a record of its use', async () => (await journal()) > before)
   }
   clock.forward(21_601)
   t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /nothing was typed or shown for 21600 s/)
   t.is((await server.api('GET', '/api/auth/me')).status, 200)
 })
 
-test('P42 F20 after a restart a client may have more than the server, and never more than the agent', async (t) => {
+test('P42 F20 after a restart a client may have more than the server, but never more than the agent', async (t) => {
   const { server, identity, agent, hostId } = await start(t, { recordTerminals: false })
   const { sessionId } = await openTerminal(server, agent, hostId)
   await server.restart()
   const attach = (after: number) =>
     ScriptedTerminal.attach(server, sessionId, { query: `after=${after}`, acknowledges: false })
-  // Nobody knows yet how much there is.
+  // The server does not know yet how much output there is.
   const early = await attach(9e15)
   const terminals = [{ sessionId, lastSequence: 3 }]
   const again = await ScriptedAgent.link(server, identity, { ...withTerminals, terminals })
@@ -88,7 +88,7 @@ test('P42 F20 after a restart a client may have more than the server, and never 
   t.is(back.text, '34')
 })
 
-test('a server that records nothing says so; one that can not record opens nothing', async (t) => {
+test('a server with recording switched off reports it; one that cannot record opens no session', async (t) => {
   const { server, agent, hostId } = await start(t, { recordTerminals: false })
   const { sessionId } = await openTerminal(server, agent, hostId)
   const client = await ScriptedTerminal.attach(server, sessionId)
@@ -105,7 +105,7 @@ test('a server that records nothing says so; one that can not record opens nothi
   t.is((await other.server.data('GET', '/api/terminals')).totalElements, 0)
 })
 
-test('no user, and no host, has more terminals open than it may', async (t) => {
+test('users and hosts are limited to their maximum of open terminals', async (t) => {
   const { server, agent, hostId } = await start(t)
   agent.serveTerminals()
   const ask = () => server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
@@ -125,7 +125,7 @@ test('no user, and no host, has more terminals open than it may', async (t) => {
   t.is((await ask()).status, 201)
 })
 
-test('A04 sessions past their retention are removed with their recordings; what is open, younger, or on its way stays, and what belongs to none is moved aside', async (t) => {
+test('A04 retention removes old ended sessions with their recordings, keeps all others, and moves orphaned recordings aside', async (t) => {
   const { context, directory: dataDirectory } = await startInsides(t)
   const { store, recordings: directory, clock } = context
   const old = new Date(clock.now() - 91 * 24 * 3600_000).toISOString()
@@ -160,7 +160,7 @@ test('A04 sessions past their retention are removed with their recordings; what 
 })
 
 for (const continuesUnrecorded of [false, true])
-  test(`P46 a session whose recording is full ${continuesUnrecorded ? 'continues where the server was told so' : 'ends, and shows nothing more'}; its user is warned before`, async (t) => {
+  test(`P46 a session whose recording is full ${continuesUnrecorded ? 'continues if the server allows it' : 'ends, and shows nothing more'}, after a warning to its user`, async (t) => {
     const { server, agent, hostId, reasonOf } = await start(t, {
       recordingBound: { maxBytes: 2000, continuesUnrecorded },
     })

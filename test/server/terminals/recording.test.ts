@@ -24,7 +24,7 @@ async function recordingsIn(t: ExecutionContext) {
 const nothing = () => undefined
 const events = { written: nothing, failed: nothing, nearsBound: nothing, full: nothing }
 
-test('P46 F20 a recording that was cut off at any byte is taken up after its last whole event, and goes on', async (t) => {
+test('P46 F20 a recording cut off at any byte continues after its last whole event', async (t) => {
   const { recordings, pathOf } = await recordingsIn(t)
   const path = pathOf('s1')
   const recording = await Recording.create(recordings, 's1', header, { events })
@@ -37,7 +37,7 @@ test('P46 F20 a recording that was cut off at any byte is taken up after its las
   t.is(recording.bytes, whole.length)
   const ends = [...whole.keys()].filter((at) => whole[at] === 10).map((at) => at + 1)
   const [begin = 0] = ends
-  // A loss of power may leave zeros where a file had grown.
+  // A power loss may leave zeros where a file had grown.
   const tails = [Buffer.alloc(0), Buffer.alloc(100)]
   for (let cut = begin; cut <= whole.length; cut++)
     for (const tail of tails) {
@@ -60,7 +60,7 @@ test('P46 F20 a recording that was cut off at any byte is taken up after its las
   await verifyRecording(path, again.bytes, again.bytes)
 })
 
-test('P46 a recording ends at its bound and says so; what comes after is acknowledged all the same', async (t) => {
+test('P46 a recording ends at its bound with a notice; later output is still acknowledged', async (t) => {
   const { recordings, pathOf } = await recordingsIn(t)
   const path = pathOf('s1')
   let heard = 0
@@ -84,7 +84,7 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   }
   const outputs = lines.length - 3
   t.deepEqual(await recorded('s1'), { isFull: true, sequence: outputs - 1, outputs })
-  // Whoever prints the notice ends no recording.
+  // Printing the notice must not end another recording.
   const other = await Recording.create(recordings, 's2', header, { events })
   for (const [sequence, text] of ['a', String(notice), 'b'].entries())
     other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
@@ -92,7 +92,7 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   t.deepEqual(await recorded('s2'), { isFull: false, sequence: 2, outputs: 3 })
 })
 
-test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {
+test('F04 a full disk is reported once, and nothing counts as recorded', async (t) => {
   const faults: unknown[] = []
   const syncs = new Mutex()
   const create = async (_id: string, line: Uint8Array, failed: (error: unknown) => void) => {

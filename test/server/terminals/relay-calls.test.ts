@@ -4,7 +4,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import { Calls } from '../../../src/server/terminals/relay/calls.ts'
 import type { Channel, Message } from '../../../src/server/terminals/relay/channel.ts'
 
-test('a call that is not answered in 30 s is unavailable, and others go on over the same channel', async (t) => {
+test('a call without an answer in 30 s is unavailable, and others continue over the same channel', async (t) => {
   mock.timers.enable()
   t.teardown(() => mock.timers.reset())
   const sent: Message[] = []

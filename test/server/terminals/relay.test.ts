@@ -22,7 +22,7 @@ import { until } from '../../helpers/until.ts'
 const attach = { after: null, watch: false }
 type Listening = Parameters<typeof listeningRelay>[3]
 
-/** Servers that serve, and another that asks them. */
+/** Servers that serve, and another that calls them. */
 relayContract(test, async (t) => {
   const peers = memoryPeers()
   const open = async (name: string) => {
@@ -88,7 +88,10 @@ test('messages of any size and text arrive whole and in order', async (t) => {
   const attachment = there.attach('s1', client, attach)
   const typed = [odd, ...Array.from({ length: 300 }, (_, n) => 'x'.repeat(n * 97)), 'end']
   for (const [n, data] of typed.entries()) attachment.input(data, `f${n}`)
-  await until('all is answered', () => told.filter((one) => one.startsWith('output')).length === typed.length)
+  await until(
+    'all input is answered',
+    () => told.filter((one) => one.startsWith('output')).length === typed.length,
+  )
   await there.end('s1', 'y'.repeat(100_000))
   t.deepEqual(heard, [...typed, 's1 100000'])
   t.deepEqual(
@@ -97,7 +100,7 @@ test('messages of any size and text arrive whole and in order', async (t) => {
   )
 })
 
-test('who a client is crosses whole, with a token that never ends', async (t) => {
+test('the caller of a client is forwarded completely, with a token that never expires', async (t) => {
   const callers: unknown[] = []
   const { found } = await two(t, {
     attach(_, client) {
@@ -114,7 +117,7 @@ test('who a client is crosses whole, with a token that never ends', async (t) =>
   t.deepEqual(callers, [caller, caller])
 })
 
-test('P43 a client that types faster than the way takes it is held, and goes on', async (t) => {
+test('P43 a client that types faster than the connection is paused, and resumed later', async (t) => {
   let bytes = 0
   const { found } = await two(t, {
     attach: () => ({ ...idleAttachment, input: (data) => void (bytes += data.length) }),
@@ -123,12 +126,12 @@ test('P43 a client that types faster than the way takes it is held, and goes on'
   const attachment = (await found()).attach('s1', client, attach)
   for (let n = 0; n < 100; n++) attachment.input('x'.repeat(10_000), 'f')
   t.deepEqual(heard, ['held'])
-  await until('all is typed', () => bytes === 1_000_000)
-  await until('it may go on', () => heard.length === 2)
+  await until('all input has arrived', () => bytes === 1_000_000)
+  await until('the client is resumed', () => heard.length === 2)
   t.deepEqual(heard, ['held', 'released'])
 })
 
-test('who is held by the terminal as well goes on when both let it', async (t) => {
+test('a client that the terminal pauses as well resumes only when both allow it', async (t) => {
   const terminals: TerminalClient[] = []
   const { found } = await two(t, {
     attach(_, client) {
@@ -140,17 +143,17 @@ test('who is held by the terminal as well goes on when both let it', async (t) =
   const attachment = (await found()).attach('s1', client, attach)
   await until('it is attached', () => terminals.length === 1)
   terminals[0]?.pause()
-  await until('it is held', () => heard.length === 1)
+  await until('the client is paused', () => heard.length === 1)
   for (let n = 0; n < 20; n++) attachment.input('x'.repeat(10_000), 'f')
   terminals[0]?.notify({ sessionId: 's1', kind: 'watched', message: 'all is typed' })
-  await until('that has come', () => heard.includes('watched'))
+  await until('the notice has arrived', () => heard.includes('watched'))
   t.deepEqual(heard, ['held', 'watched'])
   terminals[0]?.resume()
-  await until('it may go on', () => heard.length === 3)
+  await until('the client is resumed', () => heard.length === 3)
   t.deepEqual(heard, ['held', 'watched', 'released'])
 })
 
-test('a client that acknowledges nothing is sent what its socket has taken', async (t) => {
+test('output for a client without acknowledgements counts as sent once its socket takes it', async (t) => {
   let written = 0
   const { found } = await two(t, {
     attach(_, client) {
@@ -166,15 +169,15 @@ test('a client that acknowledges nothing is sent what its socket has taken', asy
     output: (_: number, __: unknown, took: () => void) => void taken.push(took),
   }
   ;(await found()).attach('s1', slow, attach)
-  await until('all has come', () => taken.length === 50)
+  await until('all output has arrived', () => taken.length === 50)
   t.is(written, 0)
   for (const took of taken.slice(0, 20)) took()
-  await until('that is told', () => written === 20)
+  await until('20 pieces are confirmed', () => written === 20)
   for (const took of taken.slice(20)) took()
-  await until('all is told', () => written === 50)
+  await until('all pieces are confirmed', () => written === 50)
 })
 
-test('what can not be attached is told as by a socket of its server, and another error as no more than that', async (t) => {
+test('a failed attachment closes the client as a direct socket would; other errors reveal no details', async (t) => {
   const { found, far } = await two(t, {
     attach() {
       throw new Error('secret detail')
@@ -195,7 +198,7 @@ test('what can not be attached is told as by a socket of its server, and another
   t.deepEqual(far.faults, ['a call of another server failed'])
 })
 
-test('P42 when the way is cut the client is closed, the attachment is gone, and what was asked is unavailable; then both find each other', async (t) => {
+test('P42 a cut connection closes the client, its attachment and pending calls; then the servers reconnect', async (t) => {
   let gone = 0
   const links: Awaited<ReturnType<typeof startCutLink>>[] = []
   const through = async (url: string) => {
@@ -214,12 +217,12 @@ test('P42 when the way is cut the client is closed, the attachment is gone, and 
   await there.has('s1')
   links[0]?.cut()
   await asked
-  await until('both know', () => heard.length === 1 && gone === 1)
+  await until('both sides notice', () => heard.length === 1 && gone === 1)
   t.deepEqual(heard, ['closed 1001 the connection to the server of the session was lost'])
   t.true(await (await found()).has('s1'))
 })
 
-test('a server whose lease is over is not waited for, and its clients and those of others there are closed', async (t) => {
+test('a server whose lease expired is given up: pending calls fail and clients on both sides are closed', async (t) => {
   let gone = 0
   const { found, peers, near, far } = await two(t, {
     attach: () => ({ ...idleAttachment, gone: () => void gone++ }),
@@ -232,11 +235,11 @@ test('a server whose lease is over is not waited for, and its clients and those 
   await there.has('s1')
   peers.lose(far.member)
   await asked
-  await until('both know', () => heard.length === 1 && gone === 1)
+  await until('both sides notice', () => heard.length === 1 && gone === 1)
   t.is(await near.relay.having('s1'), null)
 })
 
-/** A site that notes how its client leaves, an attachment to it, and the connections between the servers. */
+/** A site that records how its client leaves, an attachment to it, and the connections between the servers. */
 async function leaving(t: ExecutionContext) {
   const told: string[] = []
   const server = createHttpServer()
@@ -257,27 +260,27 @@ async function leaving(t: ExecutionContext) {
   return { told, heard, there, attachment, connections }
 }
 
-test('a client whose socket closes in order parts, and its WebSocket closes', async (t) => {
+test('a client whose socket closes cleanly is reported as parted, and its WebSocket closes', async (t) => {
   const { told, heard, attachment, connections } = await leaving(t)
   attachment.gone()
   attachment.parted()
   await until('its WebSocket is closed', async () => (await connections()) === 1)
   t.deepEqual(told, ['gone', 'parted'])
-  t.deepEqual(heard, [], 'a client that is gone hears nothing more')
+  t.deepEqual(heard, [], 'a client that is gone gets nothing more')
 })
 
-test('the WebSocket of a client whose socket does not close in order closes as well, a few seconds later', async (t) => {
+test('the WebSocket of a client whose socket closes uncleanly closes a few seconds later', async (t) => {
   const { told, heard, there, attachment, connections } = await leaving(t)
   attachment.gone()
-  await until('the terminal hears of it', () => told.length === 1)
+  await until('the terminal is notified', () => told.length === 1)
   await there.has('s1')
-  t.is(await connections(), 2, 'it may still part')
+  t.is(await connections(), 2, 'its socket may still close cleanly')
   await until('its WebSocket is closed', async () => (await connections()) === 1)
   t.deepEqual(told, ['gone'])
   t.deepEqual(heard, [])
 })
 
-test('what cannot be reached is named, with the way out, until it is reached', async (t) => {
+test('a server that cannot be reached is named, with a remedy, until it can be reached', async (t) => {
   const closed = createServer()
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
   const { port } = closed.address() as AddressInfo
@@ -302,7 +305,7 @@ async function certificate(t: ExecutionContext) {
   return { server: createSecureServer({ key, cert }), pin: fingerprint }
 }
 
-test('S04 over TLS a server is told nothing unless its certificate has the registered key', async (t) => {
+test('S04 over TLS a server gets no data unless its certificate has the registered key', async (t) => {
   const own = await certificate(t)
   const { found, near, far } = await two(t, echo, own)
   const { client, heard } = notedClient()
@@ -317,7 +320,7 @@ test('S04 over TLS a server is told nothing unless its certificate has the regis
   })
   t.teardown(() => other.server.close())
   far.relay.close()
-  await until('the way is lost', () => heard.length === 2)
+  await until('the connection is lost', () => heard.length === 2)
   await far.relay.listensAt({ url: `https://127.0.0.1:${port}`, pin: own.pin })
   await t.throwsAsync(near.relay.having('s1'), {
     message: /the key of its certificate is not the registered one/,
@@ -327,7 +330,7 @@ test('S04 over TLS a server is told nothing unless its certificate has the regis
   t.deepEqual(asked, [])
 })
 
-test('S04 who may write to the database leads no server to another address', async (t) => {
+test('S04 write access to the database cannot lead a server to another address', async (t) => {
   const { near, far, peers } = await two(t, {})
   const strangers = createKeys(randomBytes(32), newSigningKey())
   const endpoint = JSON.stringify({ url: 'http://127.0.0.1:1', pin: null })
@@ -343,7 +346,7 @@ test('S04 who may write to the database leads no server to another address', asy
   }
 })
 
-test('S04 a server lets in only who has the key of the store, for this life of it, in time', async (t) => {
+test("S04 a server accepts only tickets sealed with the store's key, for its current run, in time", async (t) => {
   const { far } = await two(t, {})
   const statusOf = (authorization: string) =>
     new Promise((resolve) => {
@@ -371,17 +374,17 @@ test('S04 a server lets in only who has the key of the store, for this life of i
   t.is(await statusOf(`Server ${sharedKeys.seal(ticket, context)}`), 101)
 })
 
-test('a server that stops lets no other in', async (t) => {
+test('a server that stops accepts no connections', async (t) => {
   const { near, far } = await two(t, {})
   far.relay.close()
   await t.throwsAsync(near.relay.having('s1'), { code: 'unavailable' })
 })
 
-test('a server that has stopped connects to no other, and blames none', async (t) => {
+test('a server that has stopped connects to no other, and reports no fault', async (t) => {
   const { near, found } = await two(t, {})
   const there = await found()
   near.relay.close()
-  await until('the calls are over', async () => {
+  await until('the calls have ended', async () => {
     const error = await t.throwsAsync(there.has('s1'), { code: 'unavailable' })
     return error?.message === 'The server is shutting down'
   })
@@ -391,7 +394,7 @@ test('a server that has stopped connects to no other, and blames none', async (t
   t.is(near.relay.fault('b'), null)
 })
 
-test('a server that takes connections and does not answer is given up', async (t) => {
+test('a server that accepts connections but does not answer is given up', async (t) => {
   const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   t.teardown(() => void silent.close())
@@ -402,7 +405,7 @@ test('a server that takes connections and does not answer is given up', async (t
   await t.throwsAsync(near.relay.having('s1'), { code: 'unavailable', message: /no TLS in time|timed out/ })
 })
 
-test('P43 a server that does not read has its client closed, and no more than a bound is kept for it', async (t) => {
+test('P43 a client of a server that stops reading is closed, and its backlog stays within a bound', async (t) => {
   const links: Awaited<ReturnType<typeof startCutLink>>[] = []
   const through = async (url: string) => {
     links.push(await startCutLink(t, url))

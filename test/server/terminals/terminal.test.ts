@@ -10,7 +10,7 @@ let server: TestServer
 let stop: () => unknown
 let hosts = 0
 test.before(async (t) => {
-  // Its teardown would come with the end of this hook.
+  // A teardown registered in this hook would run at the end of the hook.
   const teardown = (end: () => unknown) => {
     stop = end
   }
@@ -18,7 +18,7 @@ test.before(async (t) => {
 })
 test.after.always(() => stop())
 
-/** The newest entry of this action about a session; entries are written beside what they tell of. */
+/** The newest entry of this action about a session. The server writes entries asynchronously. */
 async function audited(action: string, sessionId: string) {
   const path = `/api/audit?action=${action}&objectType=terminal&objectId=${sessionId}`
   const find = async () => (await server.data('GET', path)).content[0]
@@ -26,14 +26,14 @@ async function audited(action: string, sessionId: string) {
   return find()
 }
 
-/** A host with its agent, on the one server of all cases. */
+/** Connects a new host with its agent to the server that all cases share. */
 async function start() {
   const identity = await server.enroll(`web${++hosts}`)
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   return { server, identity, agent, hostId: identity.hostId }
 }
 
-test.serial('P39 a session from its opening to the end of its shell', async (t) => {
+test.serial('P39 a session works from its opening to the end of its shell', async (t) => {
   const { server, agent, hostId } = await start()
   const opened = await openTerminal(server, agent, hostId, { term: 'xterm', command: 'true', shell: 'sh' })
   const { sessionId, frame, created } = opened
@@ -54,7 +54,7 @@ test.serial('P39 a session from its opening to the end of its shell', async (t) 
   agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 3, signal: null, reason: null })
   t.like(await client.next('TERMINAL_CLOSED'), { exitCode: 3, signal: null, reason: null })
   t.is((await client.closed).code, 1000)
-  // The agent may let it go: the end is on disk.
+  // The agent may forget the session: its end is on disk.
   await agent.next('TERMINAL_CLOSE')
   t.like(await server.data('GET', `/api/terminals/${sessionId}`), { status: 'CLOSED', exitCode: 3 })
   const { header, events } = await recordingOf(server, sessionId)
@@ -67,7 +67,7 @@ test.serial('P39 a session from its opening to the end of its shell', async (t) 
 })
 
 test.serial(
-  'P39 a command that ends before its client has come shows it everything, then the end',
+  'P39 a command that ends before its client connects shows all its output and its end',
   async (t) => {
     const { server, agent, hostId } = await start()
     const asked = server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24, command: 'id' })
@@ -85,7 +85,7 @@ test.serial(
   },
 )
 
-test.serial('P39 a long command goes to its host whole, and is shown by its beginning', async (t) => {
+test.serial('P39 a long command reaches its host whole, and is displayed shortened', async (t) => {
   const { server, agent, hostId } = await start()
   const command = `${'x'.repeat(1023)}🙂${'y'.repeat(100_000)}`
   const { sessionId, frame } = await openTerminal(server, agent, hostId, { command })
@@ -96,40 +96,43 @@ test.serial('P39 a long command goes to its host whole, and is shown by its begi
   t.is(content[0].command, shown)
 })
 
-test.serial('P39 a host that can not or will not says why, and leaves no session behind', async (t) => {
-  const { server, agent, identity, hostId } = await start()
-  const before = (await server.data('GET', '/api/terminals')).totalElements
-  const ask = () => server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
-  const asked = ask()
-  const { sessionId } = await agent.next('TERMINAL_OPEN')
-  const reason = 'there is no shell /bin/nosuch on this host'
-  agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
-  t.like(await asked, { status: 409, body: { message: reason } })
-  const cut = ask()
-  await agent.next('TERMINAL_OPEN')
-  await agent.cut()
-  t.regex((await cut).body.message, /disconnected while opening/)
-  t.regex((await ask()).body.message, /is not connected/)
-  const without = await ScriptedAgent.link(server, identity)
-  await without.settled()
-  t.like(await ask(), { status: 409, body: { code: 409 } })
-  t.regex((await ask()).body.message, /no terminal facility/)
-  await ScriptedAgent.link(server, identity, { storeId: null })
-  t.regex((await ask()).body.message, /does not support terminals/)
-  const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.1' })
-  const offline = await server.api('POST', '/api/terminals', { hostId: away, cols: 80, rows: 24 })
-  t.like(offline, { status: 409, body: { message: 'away is OFFLINE: never heard' } })
-  t.is((await server.data('GET', '/api/terminals')).totalElements, before)
-  for (const size of [0, -1, 1e9, 1.5, '80'])
-    t.is((await server.api('POST', '/api/terminals', { hostId, cols: size, rows: 24 })).status, 400)
-  const nowhere = await server.api('POST', '/api/terminals', { hostId: 999, cols: 80, rows: 24 })
-  t.like(nowhere, { status: 400, body: { errors: [{ field: 'hostId' }] } })
-  const idle = await server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24, noStdin: true })
-  t.like(idle, { status: 400, body: { errors: [{ field: 'noStdin' }] } })
-})
+test.serial(
+  'P39 a host that cannot or may not open a terminal gives the reason, and no session remains',
+  async (t) => {
+    const { server, agent, identity, hostId } = await start()
+    const before = (await server.data('GET', '/api/terminals')).totalElements
+    const ask = () => server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+    const asked = ask()
+    const { sessionId } = await agent.next('TERMINAL_OPEN')
+    const reason = 'there is no shell /bin/nosuch on this host'
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
+    t.like(await asked, { status: 409, body: { message: reason } })
+    const cut = ask()
+    await agent.next('TERMINAL_OPEN')
+    await agent.cut()
+    t.regex((await cut).body.message, /disconnected while opening/)
+    t.regex((await ask()).body.message, /is not connected/)
+    const without = await ScriptedAgent.link(server, identity)
+    await without.settled()
+    t.like(await ask(), { status: 409, body: { code: 409 } })
+    t.regex((await ask()).body.message, /no terminal facility/)
+    await ScriptedAgent.link(server, identity, { storeId: null })
+    t.regex((await ask()).body.message, /does not support terminals/)
+    const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.1' })
+    const offline = await server.api('POST', '/api/terminals', { hostId: away, cols: 80, rows: 24 })
+    t.like(offline, { status: 409, body: { message: 'away is OFFLINE: never heard' } })
+    t.is((await server.data('GET', '/api/terminals')).totalElements, before)
+    for (const size of [0, -1, 1e9, 1.5, '80'])
+      t.is((await server.api('POST', '/api/terminals', { hostId, cols: size, rows: 24 })).status, 400)
+    const nowhere = await server.api('POST', '/api/terminals', { hostId: 999, cols: 80, rows: 24 })
+    t.like(nowhere, { status: 400, body: { errors: [{ field: 'hostId' }] } })
+    const idle = await server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24, noStdin: true })
+    t.like(idle, { status: 400, body: { errors: [{ field: 'noStdin' }] } })
+  },
+)
 
 test.serial(
-  'P42 a client that comes back gets exactly what follows what it has; one that is new, what is kept',
+  'P42 a client that reconnects gets only the output after its position; a new one gets the whole replay',
   async (t) => {
     const { server, agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -153,7 +156,7 @@ test.serial(
   },
 )
 
-test.serial('P43 what a client has not been sent it can not acknowledge', async (t) => {
+test.serial('P43 a client cannot acknowledge output that was never sent to it', async (t) => {
   const { server, agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)
   const client = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
@@ -165,11 +168,11 @@ test.serial('P43 what a client has not been sent it can not acknowledge', async 
   await agent.settled()
   t.false(agent.heard.some(({ type }) => type === 'TERMINAL_ACK'))
   client.acknowledge(9e15)
-  // What is recorded already may be acknowledged before the rest.
+  // Output that is already recorded may be acknowledged before the rest.
   t.true((await agent.next('TERMINAL_ACK')).sequence <= 1)
 })
 
-test.serial('P41 input that was dropped on the host is told to who typed it, once a burst', async (t) => {
+test.serial('P41 the client that typed input dropped on the host gets one error per burst', async (t) => {
   const { server, agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)
   const { agent: other } = await start()
@@ -195,7 +198,7 @@ test.serial('P41 input that was dropped on the host is told to who typed it, onc
 })
 
 test.serial(
-  'P42 a client that does not acknowledge is sent upon its return what was not written to it, and no messages of ours',
+  'P42 a reconnecting client without acknowledgements gets the unwritten output, and no rsm messages',
   async (t) => {
     const { server, agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -218,7 +221,7 @@ test.serial(
 )
 
 test.serial(
-  'P43 while the client is away, or shows nothing, nothing is acknowledged to the agent',
+  'P43 while the client is disconnected or shows nothing, no output is acknowledged to the agent',
   async (t) => {
     const { server, agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -227,7 +230,7 @@ test.serial(
     for (let sequence = 0; sequence < 16; sequence++)
       agent.send('TERMINAL_OUTPUT', { sessionId, data, sequence })
     await agent.settled()
-    // The client has its window; the rest waits.
+    // The client has received its window; the rest is held back.
     await client.next('TERMINAL_OUTPUT', ({ sequence }) => sequence === 7)
     t.true(client.last < 9)
     t.false(agent.heard.some(({ type }) => type === 'TERMINAL_ACK'))
@@ -239,7 +242,7 @@ test.serial(
   },
 )
 
-test.serial('P43 an agent that keeps to no bound has its session ended', async (t) => {
+test.serial('P43 a session whose agent exceeds its window is ended', async (t) => {
   const { server, agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)
   const data = 'x'.repeat(512 * 1024)
@@ -251,7 +254,7 @@ test.serial('P43 an agent that keeps to no bound has its session ended', async (
 })
 
 test.serial(
-  'P42 F20 a client that is cut at any moment and comes back has the same text as one that never was',
+  'P42 F20 a client cut off at any moment ends with the same text as one that never was',
   async (t) => {
     const { server, agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -292,7 +295,7 @@ async function relinked() {
 const isInput = ({ type }: FromServer) => type === 'TERMINAL_INPUT'
 
 test.serial(
-  'P44 an agent whose link comes back is asked by a signed TERMINAL_OPEN to go on; what was typed waits for its answer',
+  'P44 an agent that reconnects gets a signed TERMINAL_OPEN to continue; typed input waits for its answer',
   async (t) => {
     const { server, identity, sessionId, client } = await relinked()
     client.type('typed while away')
@@ -317,7 +320,7 @@ test.serial(
 )
 
 test.serial(
-  'P44 an agent that comes back without the session has started anew: the session ends and says so',
+  'P44 a session ends with a reason if its agent reconnects without it, because the agent restarted',
   async (t) => {
     const { server, identity, sessionId, client } = await relinked()
     await ScriptedAgent.link(server, identity, withTerminals)
@@ -326,28 +329,31 @@ test.serial(
   },
 )
 
-test.serial('P40 a session ends by its client that leaves, and by DELETE; its agent is told', async (t) => {
-  const { server, agent, hostId } = await start()
-  for (const leave of ['frame', 'request']) {
-    const { sessionId } = await openTerminal(server, agent, hostId)
-    const client = await ScriptedTerminal.attach(server, sessionId)
-    if (leave === 'frame') client.send('TERMINAL_CLOSE', {})
-    else t.deepEqual(await server.data('DELETE', `/api/terminals/${sessionId}`), { sessionId })
-    t.is((await client.closed).code, 1000)
-    t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
-    // Its answer changes nothing, and ends the agent's memory of it.
-    agent.send('TERMINAL_CLOSED', {
-      sessionId,
-      exitCode: 129,
-      signal: 'SIGHUP',
-      reason: 'the session was closed',
-    })
-    await agent.next('TERMINAL_CLOSE')
-    t.like(await server.data('GET', `/api/terminals/${sessionId}`), { status: 'CLOSED', exitCode: null })
-  }
-})
+test.serial(
+  'P40 a session ends when its client closes it and upon DELETE; the agent is notified',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    for (const leave of ['frame', 'request']) {
+      const { sessionId } = await openTerminal(server, agent, hostId)
+      const client = await ScriptedTerminal.attach(server, sessionId)
+      if (leave === 'frame') client.send('TERMINAL_CLOSE', {})
+      else t.deepEqual(await server.data('DELETE', `/api/terminals/${sessionId}`), { sessionId })
+      t.is((await client.closed).code, 1000)
+      t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+      // The agent's answer changes nothing; it only lets the agent forget the session.
+      agent.send('TERMINAL_CLOSED', {
+        sessionId,
+        exitCode: 129,
+        signal: 'SIGHUP',
+        reason: 'the session was closed',
+      })
+      await agent.next('TERMINAL_CLOSE')
+      t.like(await server.data('GET', `/api/terminals/${sessionId}`), { status: 'CLOSED', exitCode: null })
+    }
+  },
+)
 
-test.serial('P35 frames for the session of another host are refused, dropped and audited', async (t) => {
+test.serial('P35 frames for a session of another host are refused, dropped and audited', async (t) => {
   const { server, agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)
   const client = await ScriptedTerminal.attach(server, sessionId)
@@ -366,7 +372,7 @@ test.serial('P35 frames for the session of another host are refused, dropped and
 })
 
 test.serial(
-  'P41 bad frames of a client: ERROR for what is malformed or another session’s, 4400 for what is no message, 1009 for what is too large',
+  'P41 malformed or foreign frames get ERROR, frames that are not messages close with 4400, too large ones with 1009',
   async (t) => {
     const { server, agent, hostId } = await start()
     const { sessionId } = await openTerminal(server, agent, hostId)
@@ -408,33 +414,30 @@ test.serial(
   },
 )
 
-test.serial(
-  'P41 a client that types faster than the host takes it is read no further, and loses nothing',
-  async (t) => {
-    const { server, agent, hostId } = await start()
-    const { sessionId } = await openTerminal(server, agent, hostId)
-    const client = await ScriptedTerminal.attach(server, sessionId)
-    agent.socket.pause()
-    const frames = 64
-    const piece = 'x'.repeat(512 * 1024)
-    for (let n = 0; n < frames; n++) client.type(piece)
-    client.type('END')
-    // What the server does not read stays with who sends it.
-    let before = -1
-    await until('the server to read no further', () => {
-      const { bufferedAmount } = client.socket
-      const isSame = bufferedAmount === before
-      before = bufferedAmount
-      return isSame
-    })
-    t.true(before > (frames / 2) * piece.length)
-    agent.socket.resume()
-    let length = 0
-    for (let data = ''; !data.endsWith('END'); length += data.length)
-      data = (await agent.next('TERMINAL_INPUT')).data
-    t.is(length, frames * piece.length + 3)
-  },
-)
+test.serial('P41 a client that types faster than its host reads is paused, and loses nothing', async (t) => {
+  const { server, agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  agent.socket.pause()
+  const frames = 64
+  const piece = 'x'.repeat(512 * 1024)
+  for (let n = 0; n < frames; n++) client.type(piece)
+  client.type('END')
+  // Frames that the server does not read stay in the sender's buffer.
+  let before = -1
+  await until('the server to stop reading', () => {
+    const { bufferedAmount } = client.socket
+    const isSame = bufferedAmount === before
+    before = bufferedAmount
+    return isSame
+  })
+  t.true(before > (frames / 2) * piece.length)
+  agent.socket.resume()
+  let length = 0
+  for (let data = ''; !data.endsWith('END'); length += data.length)
+    data = (await agent.next('TERMINAL_INPUT')).data
+  t.is(length, frames * piece.length + 3)
+})
 
 async function watched(t: ExecutionContext) {
   const { server, agent, hostId } = await start()
@@ -455,7 +458,7 @@ async function watched(t: ExecutionContext) {
 }
 
 test.serial(
-  'P45 the user of a client that knows no notices reads in the terminal who reads along, and nothing of it is recorded',
+  'P45 a client without notices shows in the terminal who is watching, and the recording omits it',
   async (t) => {
     const { server, agent, sessionId, token } = await watched(t)
     const attach = () => ScriptedTerminal.attach(server, sessionId, { token, ofOurs: false })
@@ -480,7 +483,7 @@ test.serial(
   },
 )
 
-test.serial('P45 an ADMIN reads along, types nothing, and the user is told', async (t) => {
+test.serial('P45 an ADMIN can watch a session but not type, and the user is notified', async (t) => {
   const { server, agent, sessionId, token, username } = await watched(t)
   const client = await ScriptedTerminal.attach(server, sessionId, { token })
   agent.send('TERMINAL_OUTPUT', { sessionId, data: 'before ', sequence: 0 })
@@ -509,7 +512,7 @@ test.serial('P45 an ADMIN reads along, types nothing, and the user is told', asy
 })
 
 test.serial(
-  'the recording of an open session is for its user alone; an ADMIN, who could read along in secret, waits for its end',
+  'the recording of an open session is readable by its user alone; an ADMIN must wait for the end',
   async (t) => {
     const { server, agent, sessionId, token } = await watched(t)
     const client = await ScriptedTerminal.attach(server, sessionId, { token })
@@ -533,7 +536,7 @@ test.serial(
 )
 
 test.serial(
-  'P40 S01 a session ends with the token that it hangs on, with its agent’s, and with its host',
+  'P40 S01 a session ends when its token, its agent’s token or its host is revoked or removed',
   async (t) => {
     const ends: Record<string, (world: Awaited<ReturnType<typeof watched>>) => Promise<unknown>> = {
       logout: ({ server, token }) =>
@@ -563,7 +566,7 @@ test.serial(
 )
 
 test.serial(
-  'a host that can open no terminal says why: at the opening, and to rsm hosts doctor',
+  'a host that cannot open terminals gives the reason when one is opened and to rsm hosts doctor',
   async (t) => {
     const identity = await server.enroll(`web${++hosts}`)
     const terminalLack = 'this host has no /dev/ptmx,\u0007 which opens terminals'

@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 
 const attach = { after: null, watch: false }
 
-test('a client of one server reaches the agent that is linked to another', async (t) => {
+test('a client of one server reaches an agent linked to another', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   const agent = await link(b, 1)
@@ -25,16 +25,16 @@ test('a client of one server reaches the agent that is linked to another', async
     ['ls\r', 100],
   )
   attachment.acknowledge(0)
-  await until('the agent may go on', () => agent.sent('TERMINAL_ACK').length > 0)
+  await until('the agent may continue', () => agent.sent('TERMINAL_ACK').length > 0)
   const { record } = await there.live(terminal('s1'))
   t.is(record.cols, 100)
   await there.end('s1', 'ended by admin')
   t.is(agent.sent('TERMINAL_CLOSE').length, 1)
   t.like(await data.store.get('terminals', 's1'), { status: 'CLOSED', reason: 'ended by admin' })
-  t.deepEqual([a.told, b.told], [[], ['attached', 'ended']], 'who has the session tells of it')
+  t.deepEqual([a.told, b.told], [[], ['attached', 'ended']], 'the owner of the session reports it')
 })
 
-test('a session of an agent that is linked here is reached by a direct call', async (t) => {
+test('a session of an agent linked to the same server is reached by a direct call', async (t) => {
   const { relay, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(b, 1)
@@ -55,7 +55,7 @@ test('P42 a session moves with its agent to another server, and its client misse
   await former.output(1, 'two ')
 
   const agent = await link(b, 1, [['s1', 2]])
-  await until('the agent is asked to go on', () => agent.sent('TERMINAL_OPEN').length === 1)
+  await until('the agent is asked to continue', () => agent.sent('TERMINAL_OPEN').length === 1)
   t.is(agent.sent('TERMINAL_OPEN')[0]?.['after'], 1)
   t.is(first.heard.at(-1), 'closed 1001 the session continues on another server')
   await agent.output(2, 'three')
@@ -65,11 +65,11 @@ test('P42 a session moves with its agent to another server, and its client misse
   const back = (await a.terminals.site('s1')).attach('s1', second.client, { after: 0, watch: false })
   back.input('x', 'f2')
   t.deepEqual(second.heard, ['TERMINAL_ATTACHED', 'output 1 "two "', 'output 2 "three"'])
-  await until('what is typed goes over the new link', () => agent.sent('TERMINAL_INPUT').length === 1)
+  await until('input goes over the new link', () => agent.sent('TERMINAL_INPUT').length === 1)
   t.deepEqual([former.sent('TERMINAL_CLOSE').length, agent.sent('TERMINAL_CLOSE').length], [0, 0])
 })
 
-test('P42 a session that moves between the question where it is and the attachment is asked for again, not gone', async (t) => {
+test('P42 a session that moves between its lookup and the attachment is retried, not reported as gone', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(a, 1)
@@ -86,7 +86,7 @@ test('P42 a session that moves between the question where it is and the attachme
   t.deepEqual(heard, ['TERMINAL_ATTACHED'])
 })
 
-test('P42 a session on its way to another server is not taken up again by the one that gives it away', async (t) => {
+test('P42 a server that releases a session to another does not adopt it again on the way', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(a, 1)
@@ -106,7 +106,7 @@ test('P42 a session on its way to another server is not taken up again by the on
   t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])
 })
 
-test('P42 a session that the server which had it lets go of, while it is asked for it, is not ended', async (t) => {
+test('P42 a session that its server releases while asked for it is not ended', async (t) => {
   const { relay, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(a, 1)
@@ -118,12 +118,12 @@ test('P42 a session that the server which had it lets go of, while it is asked f
     return site && { ...site, handOver: async () => null }
   }
   const agent = await link(b, 1, [['s1', -1]])
-  await until('it goes on', () => agent.sent('TERMINAL_OPEN').length === 1)
+  await until('it continues', () => agent.sent('TERMINAL_OPEN').length === 1)
   t.deepEqual(agent.sent('TERMINAL_CLOSE'), [])
   t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])
 })
 
-test('a session that has ended elsewhere, and that nobody owns any more, stays as it ended', async (t) => {
+test('a session that ended elsewhere and has no owner keeps its recorded end', async (t) => {
   const { data, relay, start, link, openSession } = await openSites(t)
   const a = await start('a')
   await link(a, 1)
@@ -136,7 +136,7 @@ test('a session that has ended elsewhere, and that nobody owns any more, stays a
   t.like(await data.store.get('terminals', 's1'), end)
 })
 
-test('P42 the agent keeps an exit code that came while an earlier change of its session was written', async (t) => {
+test('P42 the agent keeps an exit code that arrives while an earlier change of its session is written', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const a = await start('a')
   const agent = await link(a, 1)
@@ -170,17 +170,17 @@ test('P42 a server that has lost a session to another does not confirm its exit 
   t.deepEqual(agent.sent('TERMINAL_CLOSE'), [])
 })
 
-test('an agent takes no session of another host along', async (t) => {
+test('an agent does not adopt a session of another host', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(a, 1)
   await openSession(a)
   const other = await link(b, 2, [['s1', 0]])
-  await until('it is told to end it', () => other.sent('TERMINAL_CLOSE').length === 1)
+  await until('the agent is asked to end it', () => other.sent('TERMINAL_CLOSE').length === 1)
   t.deepEqual([a.terminals.load().open, b.terminals.load().open], [1, 0])
 })
 
-test('a server that starts leaves the sessions of others alone', async (t) => {
+test('a server that starts leaves the sessions of other servers alone', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const b = await start('b')
   await link(b, 1)
@@ -189,10 +189,10 @@ test('a server that starts leaves the sessions of others alone', async (t) => {
   t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])
   await b.terminals.stop()
   const again = await start('b')
-  t.is(again.terminals.load().open, 1, 'and takes up its own')
+  t.is(again.terminals.load().open, 1, 'and adopts its own')
 })
 
-test('P42 a session that ends while its client is away, and whose server dies then: another one tells the rest and the exit code', async (t) => {
+test('P42 another server delivers the rest and the exit code of an ended session whose server died', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   const agent = await link(b, 1)
@@ -215,9 +215,9 @@ test('P42 a session that ends while its client is away, and whose server dies th
   const content = data.recordings.content.bind(data.recordings)
   data.recordings.content = () => {
     data.recordings.content = content
-    throw new RsmError('unavailable', 'the store is away')
+    throw new RsmError('unavailable', 'the store is unreachable')
   }
-  await t.throwsAsync(there.expect('s1', 0), { message: 'the store is away' }, 'it may come back once more')
+  await t.throwsAsync(there.expect('s1', 0), { message: 'the store is unreachable' }, 'it may reconnect')
   await there.expect('s1', 0)
   const second = notedClient()
   const back = there.attach('s1', second.client, { after: 0, watch: false })
@@ -226,11 +226,11 @@ test('P42 a session that ends while its client is away, and whose server dies th
   t.is(a.terminals.load().open, 0)
   back.gone()
   back.parted()
-  t.false(await there.isAttachable('s1'), 'its client has heard all of it')
+  t.false(await there.isAttachable('s1'), 'its client has received everything')
   await t.throwsAsync(there.expect('s1', 1), { message: 'Terminal session s1 has ended: exit code 5' })
 })
 
-test('P42 an open session whose recording can not be read just now, as the store is away, goes on at the next try', async (t) => {
+test('P42 a session whose recording cannot be read during a store outage continues at the next attempt', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const b = await start('b')
   const former = await link(b, 1)
@@ -240,7 +240,7 @@ test('P42 an open session whose recording can not be read just now, as the store
   const reopen = data.recordings.reopen.bind(data.recordings)
   data.recordings.reopen = async () => {
     data.recordings.reopen = reopen
-    throw new RsmError('unavailable', 'the store is away')
+    throw new RsmError('unavailable', 'the store is unreachable')
   }
   const again = await start('b')
   t.is(again.terminals.load().open, 0, 'the first try failed')
@@ -252,7 +252,7 @@ test('P42 an open session whose recording can not be read just now, as the store
   t.is((await data.store.get('terminals', 's1'))?.status, 'OPEN')
 })
 
-test('nobody is told the rest of a session that was ended for its client, or ended too long ago', async (t) => {
+test('a session ended on request, or too long ago, can no longer be attached to', async (t) => {
   const { data, start, openSession, link } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(b, 1)
