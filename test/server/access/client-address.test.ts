@@ -23,7 +23,7 @@ const addresses: readonly (readonly [text: string, address: string | null])[] = 
   ['198.51.100.7 203.0.113.1', null],
 ]
 for (const [text, address] of addresses)
-  test(`the address in ${JSON.stringify(text)} is ${address}`, (t) => {
+  test(`the client address in ${JSON.stringify(text)} is read as ${address}`, (t) => {
     t.is(canonicalAddress(text), address)
   })
 
@@ -38,7 +38,7 @@ for (const bad of [
   '',
   'fe80::1%eth0',
 ])
-  test(`a trusted proxy ${JSON.stringify(bad)} is refused by its name`, (t) => {
+  test(`the error for an invalid trusted proxy ${JSON.stringify(bad)} quotes it`, (t) => {
     const error = t.throws(() => createClients(['192.0.2.0/24', bad]))
     t.is(error.message, `--trusted-proxy takes an address or a network, not ${bad}`)
   })
@@ -58,11 +58,11 @@ const trusted: readonly (readonly [network: string, peer: string, isTrusted: boo
   ['10.0.0.0/8', '', false],
 ]
 for (const [network, peer, isTrusted] of trusted)
-  test(`--trusted-proxy ${network} ${isTrusted ? 'trusts' : 'does not trust'} ${peer || 'nobody'}`, (t) => {
+  test(`--trusted-proxy ${network} ${isTrusted ? 'trusts' : 'does not trust'} ${peer || 'an empty address'}`, (t) => {
     t.is(createClients([network]).trusts(peer), isTrusted)
   })
 
-test('nobody is trusted by default', (t) => {
+test('no proxy is trusted by default', (t) => {
   const clients = createClients([])
   t.false(clients.trusts('127.0.0.1'))
   const headers = { 'x-forwarded-for': 'junk', 'x-forwarded-proto': 'junk' }

@@ -44,15 +44,15 @@ async function setUp(t: ExecutionContext) {
   }
 }
 
-test('a caller who is known is answered without asking the store again', async (t) => {
+test('a token seen before is accepted without reading the store again', async (t) => {
   const { credentials, agent, session } = await setUp(t)
-  // The first use is noted, which is a change in itself.
+  // The first use is recorded, which itself changes the store.
   for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)
   t.like(credentials(agent), { type: 'agent', hostId: 1, agentId: 'a1' })
   t.like(credentials(session), { type: 'user', username: 'alice' })
 })
 
-test('nobody is known any more once the server has not reached its store for too long', async (t) => {
+test('no token is accepted once the server has been cut off from its store for too long', async (t) => {
   const { credentials, reached, agent, session } = await setUp(t)
   for (const given of [agent, session]) await credentials(given)
   reached.value = false
@@ -62,7 +62,7 @@ test('nobody is known any more once the server has not reached its store for too
   t.like(await credentials(agent), { type: 'agent', hostId: 1 })
 })
 
-test('while the store is away, the more agents a server knows, the longer it asks each to wait, up to a minute', async (t) => {
+test('without its store, a server asks for longer waits (up to a minute) the more agents it knows', async (t) => {
   const { store, credentials, reached, enrolled, agent, session } = await setUp(t)
   const asked = async (given: string) => {
     reached.value = false
@@ -83,7 +83,7 @@ test('while the store is away, the more agents a server knows, the longer it ask
   t.is(await asked(session), 2)
 })
 
-test('what is revoked while its first use is noted is a stranger, so that it opens no link', async (t) => {
+test('a token revoked while its first use is recorded is refused, so it opens no link', async (t) => {
   const { store, enrolled, credentials, agent, session, pass } = await setUp(t)
   const { agent: facts } = enrolled
   const first = credentials(agent)
@@ -98,7 +98,7 @@ test('what is revoked while its first use is noted is a stranger, so that it ope
   t.is(await later, undefined)
 })
 
-test('a revoked agent, a disabled user and a removed session are strangers as soon as that is durable', async (t) => {
+test('a revoked agent, a disabled user and a removed session are refused as soon as the change is durable', async (t) => {
   const { store, enrolled, credentials, agent, session } = await setUp(t)
   for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)
   const { agent: facts } = enrolled
@@ -114,14 +114,14 @@ test('a revoked agent, a disabled user and a removed session are strangers as so
   t.is(await credentials(session), undefined)
 })
 
-test('a role that changes is the role of the next request', async (t) => {
+test('a new role applies from the next request', async (t) => {
   const { store, credentials, session } = await setUp(t)
   for (let use = 0; use < 2; use++) t.like(await credentials(session), { role: 'VIEWER' })
   await store.transact((tx) => tx.put('users', { ...user(1, 'alice'), role: 'OPERATOR' }))
   t.like(await credentials(session), { role: 'OPERATOR' })
 })
 
-test('a change of one host, session or user is no matter of the others', async (t) => {
+test('a change to one host, session or user does not evict the others from the cache', async (t) => {
   const { store, credentials, agent, session, enrolled } = await setUp(t)
   const other = newToken('agent')
   const facts = enrolled.agent && { ...enrolled.agent, agentId: 'a2', tokenHash: other.tokenHash }
@@ -143,18 +143,18 @@ test('a change of one host, session or user is no matter of the others', async (
   t.is(await credentials(other.token), undefined)
 })
 
-test('an agent that registers anew is known by its new token only', async (t) => {
+test('an agent that registers again is accepted only with its new token', async (t) => {
   const { store, credentials, agent, enrolled } = await setUp(t)
   for (let use = 0; use < 2; use++) await credentials(agent)
-  const anew = newToken('agent')
-  const facts = enrolled.agent && { ...enrolled.agent, tokenHash: anew.tokenHash }
+  const renewed = newToken('agent')
+  const facts = enrolled.agent && { ...enrolled.agent, tokenHash: renewed.tokenHash }
   await store.transact((tx) => tx.put('hosts', { ...enrolled, agent: facts }))
   t.is(await credentials(agent), undefined)
-  for (let use = 0; use < 2; use++) t.like(await credentials(anew.token), { hostId: 1 })
-  t.like(credentials(anew.token), { hostId: 1 })
+  for (let use = 0; use < 2; use++) t.like(await credentials(renewed.token), { hostId: 1 })
+  t.like(credentials(renewed.token), { hostId: 1 })
 })
 
-test('what changes while a token is looked up is not remembered as it was', async (t) => {
+test('a change made while a token is looked up is not hidden by the cache', async (t) => {
   const { store, credentials, session } = await setUp(t)
   const get = store.get.bind(store)
   let demote: Promise<void> | undefined
@@ -168,7 +168,7 @@ test('what changes while a token is looked up is not remembered as it was', asyn
   t.like(await credentials(session), { role: 'OPERATOR' })
 })
 
-test('a session that is known ends by the clock alone', async (t) => {
+test('a cached session expires by the clock alone', async (t) => {
   const { credentials, session, pass } = await setUp(t)
   t.like(await credentials(session), { username: 'alice' })
   pass(60 * minute - 1)

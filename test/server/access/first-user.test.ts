@@ -2,7 +2,7 @@ import test from 'ava'
 import { createFirstUser } from '../../../src/server/access/passwords.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('of servers that start at once on an empty store one makes the first user, and only that one tells of it', async (t) => {
+test('only one of several servers that start on an empty store creates the first user and reports it', async (t) => {
   const { context } = await startInsides(t)
   const { store, passwords, clock } = context
   await store.transact((tx) => tx.remove('users', 1))

@@ -8,7 +8,7 @@ import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const hour = 3_600_000
 
-test('a token that was valid when the store was last reached is accepted until it expires or its revocation is known', async (t) => {
+test('a token valid at the last contact with the store is accepted until it expires or is known to be revoked', async (t) => {
   const store = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => store.close())
   let now = Date.parse('2026-01-01T00:00:00.000Z')
@@ -45,7 +45,7 @@ test('a token that was valid when the store was last reached is accepted until i
     [agent.token, 'agent'],
   ])
     t.is(await ask(given), who)
-  // One is revoked, of one the user is disabled, one expires, and one was never used here.
+  // One token is revoked, one belongs to a disabled user, one expires, and one was never used here.
   await store.transact(async (tx) => {
     tx.remove('tokens', 2)
     tx.put('users', { ...user(3, 'carol'), enabled: false })
@@ -61,7 +61,7 @@ test('a token that was valid when the store was last reached is accepted until i
   t.is(await ask(bob), undefined)
 })
 
-test('a token that is revoked while it is looked up is not known when the store goes away', async (t) => {
+test('a token revoked while it is looked up is refused during a store outage', async (t) => {
   const store = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => store.close())
   const caller = { ...user(1, 'alice'), type: 'user', tokenId: 1, idleAt: Infinity } as never

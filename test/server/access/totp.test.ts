@@ -8,7 +8,10 @@ import {
   uriOf,
 } from '../../../src/server/access/totp.ts'
 
-/** `12345678901234567890` as base32, as of RFC 6238 appendix B; of its eight digits the last six. */
+/**
+ * The secret of RFC 6238 appendix B (`12345678901234567890`) in base32. The codes are the last six of its eight
+ * digits.
+ */
 const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
 const codes: readonly (readonly [seconds: number, code: string])[] = [
   [59, '287082'],
@@ -19,11 +22,11 @@ const codes: readonly (readonly [seconds: number, code: string])[] = [
   [20000000000, '353130'],
 ]
 
-test('codes are those of RFC 6238', (t) => {
+test('codes match the test vectors of RFC 6238', (t) => {
   for (const [seconds, code] of codes) t.is(codeAt(secret, Math.floor(seconds / 30)), code)
 })
 
-test('a code is taken in its 30 s and in those before and after, and not later', (t) => {
+test('a code is accepted in its own 30 s and in the 30 s before and after', (t) => {
   const step = 41_152_263
   const code = codeAt(secret, step)
   const at = (offset: number) => stepOf(secret, code, (step + offset) * 30_000 + 15_000)
@@ -32,7 +35,7 @@ test('a code is taken in its 30 s and in those before and after, and not later',
     t.is(stepOf(secret, wrong, step * 30_000), null, wrong)
 })
 
-test('secrets and recovery codes are random text that an app and a person can read', (t) => {
+test('secrets and recovery codes are random text that apps and people can read', (t) => {
   t.regex(newSecret(), /^[A-Z2-7]{32}$/)
   t.not(newSecret(), newSecret())
   const recovery = newRecoveryCodes(10)
@@ -41,7 +44,7 @@ test('secrets and recovery codes are random text that an app and a person can re
   t.is(plainCode(' abcde-23456 '), 'ABCDE23456')
 })
 
-test('the URI names user and server, whatever is in their names', (t) => {
+test('the URI contains the names of user and server, with special characters escaped', (t) => {
   const uri = new URL(uriOf(secret, 'eve?secret=x&', 'rsm.example.org'))
   t.is(uri.searchParams.get('secret'), secret)
   t.is(uri.searchParams.get('issuer'), 'rsm rsm.example.org')

@@ -16,13 +16,13 @@ async function started(t: ExecutionContext, query = '') {
 const host = (server: TestServer, hostname: string) =>
   server.data('POST', '/api/hosts', { hostname, ip: '192.0.2.1' })
 
-test('a stream begins with ready, whose id is where it stands', async (t) => {
+test('a stream begins with a ready event whose id is the current position', async (t) => {
   const { ready } = await started(t)
   t.is(ready.id, ready.data.id)
   t.regex(ready.data.id, /^[0-9a-f]{12}-0$/)
 })
 
-test('a host is told when it is created, changed and removed, as it is read', async (t) => {
+test('creating, changing and removing a host each send an event with the host as the API returns it', async (t) => {
   const { server, events } = await started(t)
   const web1 = await host(server, 'web1')
   const created = await events.next('host')
@@ -38,7 +38,7 @@ test('a host is told when it is created, changed and removed, as it is read', as
   t.deepEqual(removed.data.host, { id: web1.id })
 })
 
-test('a host that changes many times at once is told once, as it stands', async (t) => {
+test('many changes of a host at once are sent as one event with its current state', async (t) => {
   const { server, events } = await started(t, '?type=host')
   const { id } = await host(server, 'web1')
   await events.next('host')
@@ -52,8 +52,8 @@ test('a host that changes many times at once is told once, as it stands', async 
   t.deepEqual(told?.data.host, await server.data('GET', `/api/hosts/${id}`))
 })
 
-test('a status that changes with a heartbeat or with silence is told', async (t) => {
-  // Time stands still while the host is not to be silent.
+test('a status change caused by a heartbeat or by silence sends an event', async (t) => {
+  // The clock is stopped while the host must not count as silent.
   let stopped: number | null = performance.now()
   const clock = { ...systemClock, monotonic: () => stopped ?? performance.now() }
   const server = await startTestServer(t, { heartbeatInterval: 0.3, clock })
@@ -72,7 +72,7 @@ test('a status that changes with a heartbeat or with silence is told', async (t)
   t.is(warning.data.host.agent.status, 'DEGRADED')
 })
 
-test('A14 a link that is lost is told, why it stays away, and that it is back', async (t) => {
+test('A14 a lost link, the reason it stays down and its return each send an event', async (t) => {
   const server = await startTestServer(t)
   const web1 = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, web1)
@@ -92,7 +92,7 @@ test('A14 a link that is lost is told, why it stays away, and that it is back', 
   t.is(back.data.host.agent.linkLostAt, null)
 })
 
-test('a warning for another reason is told, one whose numbers moved is not', async (t) => {
+test('a warning with a new reason sends an event; one whose numbers changed does not', async (t) => {
   const server = await startTestServer(t, { warnAfter: 0 })
   const events = await readEvents(t, server, '?type=host')
   const web1 = await server.enroll('web1')
@@ -116,7 +116,7 @@ test('a warning for another reason is told, one whose numbers moved is not', asy
   await reasonIs('disk / 96 %')
 })
 
-test('a cluster is told when it is created, changed and removed, and when a member of it is removed or joins', async (t) => {
+test('a cluster sends events when it is created, changed or removed, and when a member joins or is removed', async (t) => {
   const { server, events } = await started(t)
   const web1 = await host(server, 'web1')
   const cluster = await server.data('POST', '/api/clusters', { name: 'web', hostIds: [web1.id] })
@@ -136,7 +136,7 @@ test('a cluster is told when it is created, changed and removed, and when a memb
   t.deepEqual([data.change, data.cluster], ['removed', { id: cluster.id }])
 })
 
-test('a host that enters or leaves a dynamic cluster changes that cluster', async (t) => {
+test('a host that enters or leaves a dynamic cluster sends an event for that cluster', async (t) => {
   const server = await startTestServer(t)
   const web1 = await host(server, 'web1')
   const cluster = await server.data('POST', '/api/clusters', { name: 'prod', selector: '@env:prod' })
@@ -150,7 +150,7 @@ test('a host that enters or leaves a dynamic cluster changes that cluster', asyn
   t.deepEqual((await events.next('cluster')).data.cluster.hostIds, [])
 })
 
-test('a task is told from its start to its end, with its counts and without its output', async (t) => {
+test('a task sends events from start to end, with its counts and without its output', async (t) => {
   const { server, events } = await started(t, '?type=task')
   const web1 = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, web1)
@@ -159,7 +159,7 @@ test('a task is told from its start to its end, with its counts and without its 
   t.is(created.data.change, 'created')
   t.is(created.data.task.taskId, taskId)
   await agent.execution(taskId)
-  // What changes within an instant is told once: it may have been running already when it was told.
+  // Changes within an instant are sent as one event: the first one may already say RUNNING.
   if (created.data.task.counts.RUNNING === 0)
     await events.next('task', ({ task }) => task.counts.RUNNING === 1 && task.status === 'RUNNING')
   agent.output(taskId, 0, 'much to say')
@@ -172,7 +172,7 @@ test('a task is told from its start to its end, with its counts and without its 
   t.deepEqual([...new Set(events.seen.map(({ event }) => event))], ['ready', 'task'])
 })
 
-test('who comes back with the last id seen, as header or query, misses nothing and gets nothing twice', async (t) => {
+test('a client that reconnects with its last id, as header or query, gets each event exactly once', async (t) => {
   const { server, events } = await started(t)
   for (const name of ['a', 'b', 'c']) {
     await host(server, name)
@@ -185,7 +185,7 @@ test('who comes back with the last id seen, as header or query, misses nothing a
   for (const [query, headers] of [
     [`?after=${first}`, {}],
     ['', { 'last-event-id': first }],
-    // A browser asks again with the address that it began with.
+    // A browser reconnects with its original address.
     [`?after=${told[2]?.id}`, { 'last-event-id': first }],
   ] as [string, Record<string, string>][]) {
     const again = await readEvents(t, server, query, headers)
@@ -199,7 +199,7 @@ test('who comes back with the last id seen, as header or query, misses nothing a
   }
 })
 
-test('an id of before a restart is answered with reset, and what follows is told', async (t) => {
+test('an id from before a restart is answered with reset, and later events follow', async (t) => {
   const { server, events, ready } = await started(t)
   const restarted = server.restart()
   await events.ended
@@ -212,13 +212,13 @@ test('an id of before a restart is answered with reset, and what follows is told
   t.is((await again.next('host')).data.host.hostname, 'web1')
 })
 
-test('a Last-Event-ID that is none of ours is answered with reset', async (t) => {
+test('a Last-Event-ID of unknown format is answered with reset', async (t) => {
   const server = await startTestServer(t)
   const events = await readEvents(t, server, '', { 'last-event-id': '17' })
   t.is((await events.next('reset')).data.reason, 'UNKNOWN')
 })
 
-test('a wrong type or after is a 400 that names it', async (t) => {
+test('an invalid type or after is answered with a 400 that names the parameter', async (t) => {
   const server = await startTestServer(t)
   for (const [query, field] of [
     ['?type=hosts', 'type[0]'],
@@ -232,7 +232,7 @@ test('a wrong type or after is a 400 that names it', async (t) => {
   }
 })
 
-test('HEAD is answered with the headers and ends', async (t) => {
+test('HEAD is answered with headers only', async (t) => {
   const server = await startTestServer(t)
   const response = await fetch(`${server.url}/api/events`, {
     method: 'HEAD',

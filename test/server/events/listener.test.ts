@@ -5,7 +5,7 @@ import { createListener, Ring } from '../../../src/server/events/ring.ts'
 const all = new Set(eventTypes)
 const newRing = () => new Ring({ frames: 3, bytes: 1000, batchBytes: 100 })
 
-test('F15 a listener that comes back too late is told reset, and then what follows', async (t) => {
+test('F15 a listener that returns too late gets reset, and then later events', async (t) => {
   const ring = newRing()
   const leave = new AbortController()
   const batches = createListener(ring, { after: undefined, types: all }).batches(leave.signal)
@@ -26,7 +26,7 @@ test('F15 a listener that comes back too late is told reset, and then what follo
   t.true((await batches.next()).done)
 })
 
-test('a listener of one type keeps its place while others change: the comments name it', async (t) => {
+test('a listener of one type keeps its position while others change, because comments carry the id', async (t) => {
   const ring = newRing()
   const leave = new AbortController()
   const listener = createListener(ring, { after: undefined, types: new Set(['task'] as const) })

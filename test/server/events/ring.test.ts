@@ -13,7 +13,7 @@ function filled(texts: readonly string[], more: Partial<typeof limits> = {}): Ri
 const textOf = (ring: Ring, number: number, types = all) =>
   ring.after(number, types).bytes?.toString() ?? null
 
-test('a batch goes on behind a number and is no larger than it may be; a larger event goes alone', (t) => {
+test('a batch starts after a given number and keeps to its size limit; a larger event is sent alone', (t) => {
   const ring = filled(['aaaa', 'bbbb', 'cccc', 'd'.repeat(20)])
   t.is(textOf(ring, 0), 'aaaabbbb')
   t.deepEqual(ring.after(0, all).upTo, 2)
@@ -22,14 +22,14 @@ test('a batch goes on behind a number and is no larger than it may be; a larger 
   t.deepEqual(ring.after(4, all), { bytes: null, upTo: 4 })
 })
 
-test('listeners at the same place share one batch', (t) => {
+test('listeners at the same position share one batch', (t) => {
   const ring = filled(['a', 'b'])
   t.is(ring.after(0, all).bytes, ring.after(0, all).bytes)
   ring.append('task', () => 'c')
   t.is(textOf(ring, 0), 'abc')
 })
 
-test('other types are passed over', (t) => {
+test('events of other types are skipped', (t) => {
   const ring = filled(['a'])
   ring.append('task', () => 't')
   ring.append('host', () => 'b')
@@ -41,14 +41,14 @@ for (const [bound, more] of [
   ['too many', { frames: 2 }],
   ['too large', { bytes: 8 }],
 ] as const)
-  test(`the oldest events go when there are ${bound}, and whoever needs them is behind`, (t) => {
+  test(`the oldest events are evicted when there are ${bound}, and listeners that need them are behind`, (t) => {
     const ring = filled(['aaaa', 'bbbb', 'cccc'], more)
     t.is(ring.placeOf(ring.idOf(0)), 'BEHIND')
     t.is(ring.placeOf(ring.idOf(1)), 1)
     t.is(textOf(ring, 1), 'bbbbcccc')
   })
 
-test('an id of another life, of the future, or that is none is told apart', (t) => {
+test('ids of an earlier run, future ids and malformed ids get different results', (t) => {
   const ring = filled(['a'])
   const cases: [string, unknown][] = [
     [ring.idOf(1), 1],
@@ -61,7 +61,7 @@ test('an id of another life, of the future, or that is none is told apart', (t) 
   for (const [id, place] of cases) t.is(ring.placeOf(id), place as never, id)
 })
 
-test('after forgetting, every former place is behind and the newest one is good', (t) => {
+test('after forgetting, earlier positions are behind and the newest one is valid', (t) => {
   const ring = filled(['a', 'b'])
   const [before] = [ring.last]
   ring.forget()
