@@ -4,7 +4,7 @@ import { sharedStore } from '../../../helpers/servers/shared-store.ts'
 
 const minutes = 60_000
 
-test("F25 servers whose machines' clocks are ten minutes apart tell one time, that of the store, and go with it", async (t) => {
+test('F25 servers whose clocks are ten minutes apart use the time of the store and follow it', async (t) => {
   const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
   const { database } = await store.server('a')
   const began = Date.now()
@@ -13,7 +13,7 @@ test("F25 servers whose machines' clocks are ten minutes apart tell one time, th
     await createStoreClock(database, { ...machine, now: () => Date.now() - 10 * minutes }),
     await createStoreClock(database, machine),
   ]
-  /** Apart by no more than what the store was asked in. */
+  /** The difference is at most the time that asking the store took. */
   const isNear = (clock: typeof late, time: number) =>
     t.true(Math.abs(clock.now() - time) < 500 + Date.now() - began, `${clock.now() - time} ms`)
   for (const clock of [early, late]) isNear(clock, Date.now())
@@ -21,7 +21,7 @@ test("F25 servers whose machines' clocks are ten minutes apart tell one time, th
   isNear(late, Date.now())
 })
 
-test('a slow answer moves the time no further than it proves, and one that proves it wrong moves it', async (t) => {
+test('a slow answer corrects the time only as far as it proves; an answer that proves it wrong corrects it', async (t) => {
   const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
   const { database } = await store.server('a')
   let monotonic = 0
@@ -30,7 +30,7 @@ test('a slow answer moves the time no further than it proves, and one that prove
   monotonic = 10_000
   t.is(clock.now(), base + 10_000)
   clock.learn(base + 9000, 8000, 12_000)
-  t.is(clock.now(), base + 10_000, 'it may have been on its way since 9000')
+  t.is(clock.now(), base + 10_000, 'the answer may have been sent at 9000')
   clock.learn(base + 9000, 10_000, 10_100)
   t.is(clock.now(), base + 9000)
   clock.learn(base + 600_000, 10_000, 10_010)

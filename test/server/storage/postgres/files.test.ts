@@ -17,11 +17,11 @@ async function open(t: ExecutionContext, url?: string) {
   return { files: createFiles(database), room }
 }
 
-// One after the other: each has a database of its own, and ten that are made at once keep a slow machine from answering in time.
+// One after the other: each creates a database, and ten at once make a slow machine miss its timeouts.
 filesContract(test.serial as TestFn, open)
 
 test.serial(
-  'of two servers that add to one file at once one does, and the other hears how far it is',
+  'one of two servers that append to a file at the same time succeeds, and the other gets its size',
   async (t) => {
     const url = await (await postgres).database()
     const [a, b] = [(await open(t, url)).files, (await open(t, url)).files]

@@ -13,7 +13,7 @@ const at = '2026-03-02T09:30:12.502Z'
 
 const load = (store: Store, directory: string, newKeys = false) => loadKeys(directory, { store, newKeys, at })
 
-test('A05 of servers that make their keys for an empty store at the same time one begins it, and the others refuse', async (t) => {
+test('A05 one of several servers that create keys for an empty store at the same time wins, and the others refuse', async (t) => {
   const url = await (await postgres).database()
   const root = temporaryDirectory(t)
   const names = ['a', 'b', 'c']
@@ -25,7 +25,7 @@ test('A05 of servers that make their keys for an empty store at the same time on
   for (const [server, start] of starts.entries()) {
     if (server === won) continue
     t.like(start, { status: 'rejected', reason: { code: 'unavailable' } })
-    // The second where it looks for its keys only when the store has been begun.
+    // The second message comes if a server looks for its keys only after the store was created.
     t.regex(
       String((start as PromiseRejectedResult).reason),
       /is not the key that another server created this store with|is missing, and the store was used with it/,
@@ -42,7 +42,7 @@ test('A05 of servers that make their keys for an empty store at the same time on
   t.is(keys.serverKey, (await load(store, join(root, first))).keys.serverKey)
 })
 
-test('A05 a server without the keys of its store makes none', async (t) => {
+test('A05 a server without the keys of its store creates none', async (t) => {
   const { store } = await openStore(t, await (await postgres).database())
   const root = temporaryDirectory(t)
   await load(store, join(root, 'a'))

@@ -13,7 +13,7 @@ async function* of(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)
 }
 
-test('a file stays that a task takes while its removal is decided', async (t) => {
+test('a file that a task takes while its removal is decided is kept', async (t) => {
   const { services, context, directory } = await startInsides(t, ground)
   const { store, keys, agreed, clock, log } = context
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
@@ -29,7 +29,7 @@ test('a file stays that a task takes while its removal is decided', async (t) =>
     transact: (work) =>
       store.transact(async (tx) => {
         const value = await work(tx)
-        // The first run is dropped (`startInsides`): the second is what is about to be committed.
+        // The first run is dropped (`startInsides`); the second is the one to be committed.
         if (++decided === 2) await services.tasks.create({ copy, target: { hostIds: [hostId] } })
         return value
       }),

@@ -5,7 +5,7 @@ import { placeOf } from '../../../../src/server/storage/postgres/place.ts'
 const store = 'postgres://rsm@pg1/rsm'
 const all = { store, serverName: 'rsm-1.a', keysDir: '/keys' }
 
-test('a server has its store in PostgreSQL where --store names it', (t) => {
+test('a server keeps its store in PostgreSQL if --store is given', (t) => {
   t.is(placeOf({}), null)
   t.is(placeOf({ keysDir: '/keys' }), null)
   t.is(placeOf({ ...all, insecureStore: true })?.address.tls.mode, 'disable')
@@ -23,7 +23,7 @@ for (const [given, fault] of [
   [{ ...all, store: `${store}?sslmode=disable` }, '--store has sslmode=disable for pg1'],
   [{ ...all, store: 'postgres://rsm@pg1' }, '--store has no database'],
 ] as const)
-  test(`refused: ${fault}`, (t) => {
+  test(`options are refused with: ${fault}`, (t) => {
     const error = t.throws(() => placeOf(given), { instanceOf: RsmError, code: 'usage' })
     t.true(error?.message.startsWith(fault), error?.message)
     t.truthy(error?.hint)

@@ -24,7 +24,7 @@ resultsContract(test, async (t) => {
   return { results, reopen: async () => createPostgresResults(database, noOutputs) }
 })
 
-test('A04 what was moved aside goes after its days, with its output', async (t) => {
+test('A04 results moved aside are removed after the retention days, with their output', async (t) => {
   const gone: string[] = []
   const results = createPostgresResults(await databaseFor(t), {
     async forget(taskId) {

@@ -11,7 +11,7 @@ scriptVersionsContract(test, async (t, most) =>
   createScriptVersions(openDatabase(t, await (await postgres).database()), most),
 )
 
-test('A04 versions that were moved aside go after the time for which they are kept', async (t) => {
+test('A04 versions moved aside are removed after the retention time', async (t) => {
   const database = openDatabase(t, await (await postgres).database())
   const versions = createScriptVersions(database)
   const now = Date.now()
@@ -30,7 +30,7 @@ test('A04 versions that were moved aside go after the time for which they are ke
   t.deepEqual(await rows(), [2])
 })
 
-test('any text of a script comes back as it was', async (t) => {
+test('any script text is read back unchanged', async (t) => {
   const versions = createScriptVersions(openDatabase(t, await (await postgres).database()))
   const content = 'printf "\0\ud800\uffff"\n'
   await versions.save(script(1, 1, content))

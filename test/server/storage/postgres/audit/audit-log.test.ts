@@ -38,7 +38,9 @@ auditLogContract(test, async (t) => {
   return { log: audit, reopen: () => opened(database) }
 })
 
-/** Answers the lines that each of the writers has printed before all were killed; each has printed `least` by then. */
+/**
+ * Starts one writer per name, kills all once each has printed at least `least` lines, and returns each one's lines.
+ */
 async function writeAndKill(url: string, names: readonly string[], least: number): Promise<string[][]> {
   const writers = names.map((name) =>
     spawn(process.execPath, [writerProgram, url, name, '20'], { stdio: ['ignore', 'pipe', 'inherit'] }),
@@ -58,7 +60,7 @@ async function writeAndKill(url: string, names: readonly string[], least: number
   )
 }
 
-test('F01 three servers that append at once and are killed leave one chain without a gap, in the order of the calls of each', async (t) => {
+test('F01 three servers killed while they append leave one chain without a gap, each in its own order', async (t) => {
   const { url, database, audit } = await open(t)
   const names = ['a', 'b', 'c']
   const noted: string[][] = []
@@ -71,13 +73,16 @@ test('F01 three servers that append at once and are killed leave one chain witho
       )),
     )
   const begun = `select from pg_stat_activity where datname = current_database() and application_name ~ '^rsm [abc]\\d'`
-  await until('what they had begun has ended', async () => (await database.ask('api', begun)).length === 0)
+  await until(
+    'their pending statements have ended',
+    async () => (await database.ask('api', begun)).length === 0,
+  )
   const after = await audit.append(event('after'))
   t.deepEqual(await verified(audit), { entries: after.id, fault: null })
   for (const line of noted.map((lines) => lines.at(-1) ?? '')) {
     const [id, hash = ''] = line.split(' ')
     const verifier = new AuditVerifier(sha256, { id: Number(id), hash })
-    t.is(await verifyAudit(audit.raw(), verifier), null, `the head that was told: ${line}`)
+    t.is(await verifyAudit(audit.raw(), verifier), null, `the reported head: ${line}`)
   }
   const calls = new Map<string, number[]>()
   const lines = (await text(audit.raw({ action: 'a' }))).split('\n').slice(0, -1)
@@ -94,7 +99,7 @@ test('F01 three servers that append at once and are killed leave one chain witho
     )
 })
 
-test('what is exported is, byte for byte, what a server without PostgreSQL would hold for the same events', async (t) => {
+test('an export is byte for byte the log of a server without PostgreSQL for the same events', async (t) => {
   const at = Date.parse('2026-11-21T10:00:00.000Z')
   const clock = { now: () => at, monotonic: () => at }
   const { database } = { database: openDatabase(t, await (await postgres).database()) }
@@ -121,14 +126,14 @@ test('what is exported is, byte for byte, what a server without PostgreSQL would
     t.deepEqual(await audit.list(query), await inFile.list(query))
 })
 
-test('servers that start at once begin the log once', async (t) => {
+test('servers that start at the same time begin the log only once', async (t) => {
   const url = await (await postgres).database()
   const servers = ['a', 'b', 'c', 'd'].map((name) => openDatabase(t, url, name))
   const [audit] = await Promise.all(servers.map((database) => opened(database)))
   t.deepEqual(audit && (await verified(audit)), { entries: 1, fault: null })
 })
 
-test('S11 what is damaged or removed is neither repaired nor hidden: lists show it, the verifier says where', async (t) => {
+test('S11 damaged or removed entries are neither repaired nor hidden: lists show them and the verifier locates them', async (t) => {
   const { database, audit } = await open(t)
   for (let n = 0; n < 20; n++) await audit.append(event('a'))
   const garbage = Buffer.from('not\n\xff what was there', 'latin1')
@@ -150,7 +155,7 @@ test('S11 what is damaged or removed is neither repaired nor hidden: lists show 
   await t.throwsAsync(database.ask('api', `update rsm.audit set line = '{"id":' where id = 9`))
 })
 
-test('S11 an entry that was changed in the database breaks the chain, and is found by what it says now', async (t) => {
+test('S11 an entry changed in the database breaks the chain and is found by its new content', async (t) => {
   const { database, audit } = await open(t)
   for (let n = 0; n < 5; n++) await audit.append(event('a'))
   await database.ask('api', `update rsm.audit set line = replace(line, 'admin', 'other') where id = 3`)
@@ -163,7 +168,7 @@ test('S11 an entry that was changed in the database breaks the chain, and is fou
   })
 })
 
-test('while PostgreSQL is away entries are refused; afterwards the log says how many, and goes on', async (t) => {
+test('without PostgreSQL, entries are refused; later the log continues and records how many', async (t) => {
   const own = await startPostgres(atExit)
   const database = openDatabase(t, await own.database())
   const audit = await opened(database)

@@ -9,7 +9,7 @@ import {
 } from '../../../../../src/server/storage/postgres/connection/address.ts'
 import { temporaryDirectory } from '../../../../fixtures/rsm.ts'
 
-test('the URL of a store names user, hosts and database', (t) => {
+test('the URL of a store contains user, hosts and database', (t) => {
   const address = readStoreAddress(
     'postgres://rsm@pg1,pg2:5433,[::1]:5434/fleet?sslmode=verify-full',
     undefined,
@@ -37,7 +37,7 @@ for (const [url, insecure, mode] of [
   ['postgres://rsm@pg1/rsm', true, 'disable'],
   ['postgres://rsm@pg1/rsm?sslmode=verify-full', true, 'verify-full'],
 ] as const)
-  test(`${url}${insecure ? ' with --insecure-store' : ''} is reached with sslmode ${mode}`, (t) => {
+  test(`${url}${insecure ? ' with --insecure-store' : ''} is used with sslmode ${mode}`, (t) => {
     t.is(readStoreAddress(url, undefined, insecure).tls.mode, mode)
   })
 
@@ -62,7 +62,7 @@ for (const [url, fault] of [
   ['postgres://rsm@pg1/rsm?options=-c', 'unknown parameter in --store: options'],
   ['mysql://rsm@pg1/rsm', 'not a PostgreSQL URL'],
 ] as const)
-  test(`refused: ${url}`, (t) => {
+  test(`the URL ${url} is refused`, (t) => {
     const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError })
     t.is(error?.code, 'usage')
     t.true(error?.message.includes(fault), error?.message)
@@ -80,7 +80,7 @@ test('the password is the first line of its file', (t) => {
   })
 })
 
-test('sslrootcert is refused where one of its certificates is damaged', (t) => {
+test('sslrootcert is refused if one of its certificates is damaged', (t) => {
   const file = join(temporaryDirectory(t), 'ca.pem')
   const block = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
   writeFileSync(file, `${rootCertificates[0]}\n${block}`)

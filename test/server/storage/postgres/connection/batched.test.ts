@@ -1,7 +1,7 @@
 import test from 'ava'
 import { batched } from '../../../../../src/server/storage/postgres/connection/batched.ts'
 
-test('what comes while a batch is under way goes together in the next, in its order', async (t) => {
+test('items that arrive during a batch go together in the next one, in order', async (t) => {
   const batches: number[][] = []
   const double = batched(async (items: readonly number[]) => {
     batches.push([...items])
@@ -14,7 +14,7 @@ test('what comes while a batch is under way goes together in the next, in its or
   t.deepEqual(batches, [[1], [2, 3, 4], [5]])
 })
 
-test('a batch that fails fails for each of its items, and the next one goes on', async (t) => {
+test('a failed batch rejects each of its items, and the next batch succeeds', async (t) => {
   const run = batched(async (items: readonly number[]) => {
     if (items.includes(0)) throw new Error('refused')
     return items

@@ -22,7 +22,9 @@ import {
   postgresTest as test,
 } from '../../../../helpers/servers/postgres.ts'
 
-/** All messages and codes here come from PostgreSQL, the kernel or `pg` itself: an update that changes one is seen. */
+/**
+ * All messages and codes here come from PostgreSQL, the kernel or `pg`, so that updates that change one are noticed.
+ */
 const postgres = sharedPostgres()
 const url = async () => (await postgres).database({ migrated: false })
 
@@ -58,7 +60,7 @@ async function connected(t: ExecutionContext, where: Where | pg.ClientConfig = {
   return client
 }
 
-/** What `work` fails with. */
+/** The error that `work` fails with. */
 async function errorOf(work: Promise<unknown>): Promise<Error & { code?: string }> {
   return work.then(
     () => {
@@ -94,7 +96,7 @@ interface Case {
   message: RegExp
 }
 
-/** PostgreSQL is away for all calls. */
+/** PostgreSQL is unavailable for all calls. */
 const away: Case[] = [
   {
     what: 'a port on which nothing listens',
@@ -164,7 +166,7 @@ const away: Case[] = [
     message: /^Client has encountered a connection error and is not queryable$/,
   },
   {
-    what: 'a connection that this side ends under a statement',
+    what: 'a connection that this side ends during a statement',
     make: async (t) => {
       const client = await connected(t)
       const asked = errorOf(client.query('select pg_sleep(600)'))
@@ -174,7 +176,7 @@ const away: Case[] = [
     message: /^Connection terminated$/,
   },
   {
-    what: 'an answer that does not come',
+    what: 'an answer that never arrives',
     make: async (t) => {
       const client = await connected(t)
       return errorOf(client.query({ text: 'select pg_sleep(600)', query_timeout: 20 } as pg.QueryConfig))
@@ -228,7 +230,7 @@ const away: Case[] = [
     message: /^cannot execute CREATE TABLE in a read-only transaction$/,
   },
   {
-    what: 'a transaction that stood still for too long',
+    what: 'a transaction that was idle for too long',
     make: async (t) => {
       const client = await connected(t)
       const error = once(client, 'error') as Promise<[Error & { code?: string }]>
@@ -241,7 +243,7 @@ const away: Case[] = [
   },
 ]
 
-/** One statement can not be carried out just now; others can. */
+/** One statement fails for now; others succeed. */
 const ofOneStatement: Case[] = [
   {
     what: 'a statement that takes too long',
@@ -281,17 +283,17 @@ const ofOneStatement: Case[] = [
     message: /^could not access file "\/nonexistent": No such file or directory$/,
   },
   {
-    what: 'a function that lacks disk',
+    what: 'a function that runs out of disk space',
     make: async (t) => ofStatement(t, `do $$ begin raise sqlstate '53100'; end $$`),
     code: '53100',
     message: /^53100$/,
   },
 ]
 
-/** What rsm has asked is wrong, or another transaction came first. */
+/** The statement of rsm is wrong, or another transaction was first. */
 const plain: Case[] = [
   {
-    what: 'a key that is there already',
+    what: 'a key that already exists',
     make: async (t) =>
       ofStatement(t, 'create temporary table t(id int unique)', 'insert into t values (1), (1)'),
     code: '23505',
@@ -310,7 +312,7 @@ const plain: Case[] = [
     message: /^XX000$/,
   },
   {
-    what: 'a transaction that another one came before',
+    what: 'a transaction that lost to another one',
     make: async (t) => ofStatement(t, `do $$ begin raise sqlstate '40001'; end $$`),
     code: '40001',
     message: /^40001$/,
@@ -318,8 +320,8 @@ const plain: Case[] = [
 ]
 
 const tables: [string, Case[], { away: boolean; statement: boolean }][] = [
-  ['PostgreSQL is away', away, { away: true, statement: false }],
-  ['one statement fails just now', ofOneStatement, { away: true, statement: true }],
+  ['PostgreSQL is unreachable', away, { away: true, statement: false }],
+  ['one statement fails for now', ofOneStatement, { away: true, statement: true }],
   ['a statement is answered', plain, { away: false, statement: false }],
 ]
 for (const [verdict, cases, expected] of tables)
@@ -332,7 +334,7 @@ for (const [verdict, cases, expected] of tables)
       t.is(isToBeRepeated(error), code === '40001')
     })
 
-test('a function that can not be loaded fails its call, and no other', async (t) => {
+test('a function that cannot be loaded fails only its own call', async (t) => {
   const database = openDatabase(t, await url())
   const pidOf = async () =>
     (await database.ask<{ pid: number }>('api', 'select pg_backend_pid() as pid'))[0]?.pid
@@ -347,7 +349,7 @@ test('a function that can not be loaded fails its call, and no other', async (t)
   t.is(await pidOf(), pid, 'the connection stays')
 })
 
-test('a role that PostgreSQL refuses only later makes the store unavailable', async (t) => {
+test('a role that PostgreSQL starts to refuse makes the store unavailable', async (t) => {
   const owner = openDatabase(t, await url())
   const role = `later_${process.pid}`
   await owner.ask('api', `create role ${role} login`)

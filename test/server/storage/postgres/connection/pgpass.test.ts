@@ -31,17 +31,17 @@ for (const [what, text] of [
     '#pg1:*:*:*:wrong\n\n\r\npg1\n*:*:*:*:\n*:*:*:*:right\r\n',
   ],
 ] as const)
-  test.serial(`the first line that fits has the password: ${what}`, async (t) => {
+  test.serial(`the password comes from the first line that matches: ${what}`, async (t) => {
     passFile(t, text)
     t.is(await passwordFor(address, first), 'right')
   })
 
-test.serial('a backslash stands before a colon or a backslash of a field', async (t) => {
+test.serial('a backslash escapes a colon or a backslash in a field', async (t) => {
   passFile(t, String.raw`fd00\:\:1:5433:fleet:rsm:a\:b\\c:d`)
   t.is(await passwordFor(address, second), String.raw`a:b\c:d`)
 })
 
-test.serial('what is missing is said, with the way out', async (t) => {
+test.serial('the error for a missing password says what is missing and how to fix it', async (t) => {
   const refused = async (said: RegExp, hint: RegExp) => {
     const error = await t.throwsAsync(passwordFor(address, first), { code: 'unavailable', message: said })
     t.regex((error as Error & { hint: string }).hint, hint)

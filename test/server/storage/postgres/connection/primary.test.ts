@@ -5,7 +5,7 @@ import { RsmError } from '../../../../../src/core/errors.ts'
 import { readStoreAddress } from '../../../../../src/server/storage/postgres/connection/address.ts'
 import { findPrimary } from '../../../../../src/server/storage/postgres/connection/primary.ts'
 
-test('a PostgreSQL without TLS, where TLS is needed, is refused with what to do, and hears no password', async (t) => {
+test('a PostgreSQL without TLS is refused with a remedy where TLS is required, and gets no password', async (t) => {
   const heard: Buffer[] = []
   // PostgreSQL with `ssl = off` answers an SSLRequest with N.
   const server = createServer((socket) =>

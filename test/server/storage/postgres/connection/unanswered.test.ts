@@ -21,7 +21,7 @@ const postgres = sharedPostgres()
 const one = 'select 1 as one'
 const log = createLog('ERROR')
 
-/** `port`: of what stands before PostgreSQL. */
+/** Connects through `port`, the port of the relay in front of PostgreSQL. */
 async function through(port: number | string, sslmode = 'disable'): Promise<Database> {
   const url = new URL(await (await postgres).database())
   url.port = String(port)
@@ -33,15 +33,15 @@ const relay = async (t: ExecutionContext): Promise<CutLink> =>
   startCutLink(t, `http://127.0.0.1:${(await postgres).port}`)
 const portOf = (link: CutLink) => new URL(link.url).port
 
-test('F23 a PostgreSQL that never closes connections is queried and left all the same', async (t) => {
+test('F23 a PostgreSQL that never closes connections can still be queried and left', async (t) => {
   const database = await through(await startDeafRelay(t, (await postgres).port))
   t.deepEqual(await database.ask('api', one), [{ one: 1 }])
-  // It ends two connections.
+  // `refusePooler` ends two connections.
   await t.notThrowsAsync(refusePooler(database))
   await database.close()
 })
 
-test('F23 a PostgreSQL that accepts and says nothing rejects each call, and is asked again once it speaks', async (t) => {
+test('F23 a PostgreSQL that accepts but does not answer fails each call, and is queried again once it answers', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
@@ -53,7 +53,7 @@ test('F23 a PostgreSQL that accepts and says nothing rejects each call, and is a
   t.is(database.fault, null)
 })
 
-test('callers are not told the address of a PostgreSQL that went away; the server itself knows it', async (t) => {
+test('errors for callers omit the address of an unreachable PostgreSQL; the server itself knows it', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
@@ -66,7 +66,7 @@ test('callers are not told the address of a PostgreSQL that went away; the serve
   t.true(database.fault?.includes(portOf(link)), `${database.fault}`)
 })
 
-test('a PostgreSQL that begins TLS and says nothing more rejects each call', async (t) => {
+test('a PostgreSQL that begins TLS and then stays silent fails each call', async (t) => {
   const server = createServer((socket) => socket.once('data', () => socket.write('S')))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -79,7 +79,7 @@ test('a PostgreSQL that begins TLS and says nothing more rejects each call', asy
   await database.close()
 })
 
-test('a statement without a timeout ends when its backend is gone unnoticed', async (t) => {
+test('a statement without a timeout ends when its backend died unnoticed', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
@@ -93,17 +93,17 @@ test('a statement without a timeout ends when its backend is gone unnoticed', as
   await t.throwsAsync(asked, { message: 'Connection terminated unexpectedly' })
 })
 
-test('a statement without a timeout ends when PostgreSQL is away for three checks', async (t) => {
+test('a statement without a timeout ends when PostgreSQL is unreachable for three checks', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
   const session = await database.connect()
   let looks = 0
   const away: Pick<Database, 'ask' | 'fault'> = {
-    fault: 'it is away',
+    fault: 'unreachable',
     ask: async () => {
       looks++
-      throw new Error('it is away')
+      throw new Error('unreachable')
     },
   }
   await watchBackend(session, away, 5)
@@ -113,7 +113,7 @@ test('a statement without a timeout ends when PostgreSQL is away for three check
   t.is(looks, 3)
 })
 
-test('a server whose PostgreSQL accepts and says nothing does not start, and says why', async (t) => {
+test('a server whose PostgreSQL accepts but does not answer fails to start, with the reason', async (t) => {
   const link = await relay(t)
   link.freeze()
   const dataDir = temporaryDirectory(t)
@@ -133,7 +133,7 @@ test('a server whose PostgreSQL accepts and says nothing does not start, and say
   await t.throwsAsync(starting, { code: 'unavailable', message: /no host takes writes .*timeout/ })
 })
 
-test('SIGTERM ends a server that waits for its PostgreSQL while it starts', async (t) => {
+test('SIGTERM ends a server that waits for its PostgreSQL during startup', async (t) => {
   const link = await relay(t)
   link.freeze()
   const home = temporaryDirectory(t)

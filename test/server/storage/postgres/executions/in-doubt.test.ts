@@ -4,11 +4,11 @@ import { ShiftedClock } from '../../../../helpers/faults/shifted-clock.ts'
 
 const claim = { hostId: 1, agentId: 'a', server: { name: 's', epoch: 1 }, epoch: 2, since: '' }
 
-test('attempts in doubt are told as ranges, none of which has an answered attempt', (t) => {
+test('doubtful attempts are listed as ranges that contain no answered attempt', (t) => {
   const clock = new ShiftedClock()
   const doubtful = new InDoubt(clock)
   t.is(doubtful.attemptsOf(claim), null)
-  // Attempts of other hosts are between them.
+  // The gaps are attempts of other hosts.
   for (let attempt = 4; attempt <= 10_000; attempt += 2) doubtful.add(claim, attempt)
   t.is(doubtful.attemptsOf(claim), '{[4,10000]}')
   doubtful.answered(claim, clock.monotonic())

@@ -11,7 +11,7 @@ const postgres = sharedPostgres()
 
 shownTasksContract(test, postgresGround(postgres))
 
-test('a part of a large task reads the rows of that part only, while it runs and after its end', async (t) => {
+test('reading part of a large task reads only the rows of that part, during the task and after it', async (t) => {
   const hostCount = 300
   let mostRows = 0
   const counting = (database: Database): Database => ({

@@ -18,13 +18,13 @@ const end = (taskId: string) => ({
 })
 const hostCount = 3
 
-/** What happens to a statement: `asked late` fails at once, and is carried out later. */
+/** The fate of a statement: `asked late` fails at once, and is executed later. */
 const fates = ['answered', 'not asked', 'not heard', 'asked late', 'heard late'] as const
 type Fate = (typeof fates)[number]
 
-/** Between a server and its PostgreSQL. */
+/** Sits between a server and its PostgreSQL. */
 class Between {
-  /** Of the next statement that sends, and of the next whose name starts so. */
+  /** The fate of the next statement that sends, and of the next one whose name starts with the key. */
   sends: Fate = 'answered'
   readonly named = new Map<string, Fate>()
   #late: (() => Promise<unknown>)[] = []
@@ -53,7 +53,7 @@ class Between {
     const [key = '', fate] = [...this.named].find(([start]) => name.startsWith(start)) ?? []
     this.named.delete(key)
     if (fate !== undefined || pool !== 'write' || !name.startsWith('executions ')) return fate ?? 'answered'
-    // Each second, whatever a test does.
+    // This statement runs every second, regardless of the test.
     if (name === 'executions look') return 'answered'
     const sends = this.sends
     this.sends = 'answered'
@@ -104,7 +104,7 @@ async function site(t: ExecutionContext, opened = sharedStore, name = 'server') 
       if (!claimed) throw new Error('the claim is refused')
       return claimed.claim
     },
-    /** Answers the id of an execution that is due. */
+    /** Returns the id of an execution that is due. */
     post: async (hostId: number): Promise<string> => {
       const id = `t${++tasks}`
       await ownership.claim(member, [id])
@@ -130,7 +130,7 @@ const step = fc.oneof(
 )
 type Step = Parameters<Parameters<typeof step.map>[0]>[0]
 
-/** Runs the steps over links that stand, and what is left; rejects where an execution was sent twice, or never. */
+/** Runs the steps and the remaining work over healthy links; rejects if an execution was sent twice or never. */
 async function run(
   { executions, between, forward, link, post }: Awaited<ReturnType<typeof site>>,
   steps: readonly Step[],
@@ -139,7 +139,7 @@ async function run(
   const posted = new Set<string>()
   const sent = new Set<string>()
   const ended = new Set<string>()
-  /** Those that the server has lost sight of: their next link has them. */
+  /** Executions that the server lost track of: their next link has them. */
   const torn = new Set<string>()
   let taking = Promise.resolve()
 
@@ -229,7 +229,7 @@ for (const [of, seed] of [
   ['the same', 1],
   ['other', undefined],
 ] as const)
-  test(`F31 whatever answers are lost or late, an execution is sent once over a link, and none is left out (${of} steps)`, async (t) => {
+  test(`F31 with lost or late answers, each execution is sent exactly once over a link (${of} steps)`, async (t) => {
     const opened = await site(t)
     const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), (steps) =>
       run(opened, steps),
@@ -245,7 +245,7 @@ for (const [of, seed] of [
     )
   })
 
-test('what another server sent under the number of a lost take is not sent again', async (t) => {
+test('an execution that another server sent under the number of a lost take is not sent again', async (t) => {
   const a = await site(t, sharedStore, 'a')
   const b = await site(t, async () => a.shared, 'b')
   await a.post(1)
@@ -260,7 +260,7 @@ test('what another server sent under the number of a lost take is not sent again
 
 test('a take-over of several hosts locks rows by task and then by host, as steps do', async (t) => {
   const { executions, shared, link, post } = await site(t)
-  // The task of the second host is the first.
+  // The task of the second host comes first.
   await post(2)
   await post(1)
   await executions.take([await link(1), await link(2)].map((claim) => ({ claim, capacity: 2, agent })))
@@ -282,7 +282,7 @@ test('a take-over of several hosts locks rows by task and then by host, as steps
   )
 })
 
-test('a take-over takes what was written for an execution while it waited for that, and leaves what has ended', async (t) => {
+test('a take-over sees changes written while it waited for a row, and skips ended executions', async (t) => {
   const { executions, shared, link, post } = await site(t)
   const running = await post(1)
   const ended = await post(1)

@@ -12,12 +12,12 @@ const postgres = sharedPostgres()
 const at = '2026-01-01T00:00:00.000Z'
 const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
 const [few, many] = [5, 2000]
-/** PostgreSQL keeps a plan for all values from the sixth call on. */
+/** PostgreSQL keeps a generic plan from the sixth call on. */
 const untilKept = 7
-/** Blocks and rows that a step reads per host; a table that is read once per host is hundreds. */
+/** Blocks and rows that a step may read per host; reading the whole table once per host takes hundreds. */
 const most = 100
 
-/** How the table looks to PostgreSQL when it makes the plans that it keeps. */
+/** State of the table when PostgreSQL makes the plans that it keeps. */
 const looks = {
   'empty and cut': {
     settings: 'vacuum_truncate = on',
@@ -28,11 +28,11 @@ const looks = {
 }
 
 for (const [look, { settings, statements }] of Object.entries(looks))
-  test(`F31 what each host of a large task costs PostgreSQL is bounded, with plans made for a table that is ${look}`, async (t) => {
+  test(`F31 the cost per host of a large task is bounded, with plans made for a table that is ${look}`, async (t) => {
     const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
     let session: pg.Client | null = null
     let last: Promise<unknown> = Promise.resolve()
-    // All that sends and ends goes over one connection, with its plans.
+    // All statements that send and end go over one connection, with its plans.
     const { database, ...server } = await executingServer(
       shared,
       'server',

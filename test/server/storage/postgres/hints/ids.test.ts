@@ -3,7 +3,7 @@ import { decodeIds, encodeIds } from '../../../../../src/server/storage/postgres
 
 const all = (texts: readonly string[]) => texts.flatMap(decodeIds)
 
-test('ids come back in their order, each once, however large and far apart', (t) => {
+test('ids are decoded in ascending order, each once, however large and far apart', (t) => {
   const sets = [[], [1], [0, 1, 127, 128, 129, 16_383, 16_384], [7, 3, 7, 2 ** 31, 2 ** 53 - 1]]
   for (const ids of sets)
     t.deepEqual(
@@ -12,14 +12,14 @@ test('ids come back in their order, each once, however large and far apart', (t)
     )
 })
 
-test('all ids of a large fleet are cut into texts that fit into notifications', (t) => {
+test('all ids of a large fleet are split into texts that fit into notifications', (t) => {
   const ids = Array.from({ length: 100_000 }, (_, at) => 7 * at + 1)
   const texts = encodeIds(ids)
   t.deepEqual(all(texts), ids)
   t.true(texts.every(({ length }) => length < 7_000))
 })
 
-test('a thousand hosts of a hundred thousand take less than 1.5 KB', (t) => {
+test('a thousand ids out of a hundred thousand take less than 1.5 KB', (t) => {
   const ids = Array.from({ length: 1_111 }, (_, at) => 90 * at + (at % 37))
   const [text = '', ...more] = encodeIds(ids)
   t.deepEqual(more, [])

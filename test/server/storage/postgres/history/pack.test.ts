@@ -21,7 +21,7 @@ const row: fc.Arbitrary<SampleRow> = fc.record({
   }),
 })
 
-test('samples come back as they were, whatever their numbers and disks', async (t) => {
+test('samples are unpacked unchanged, whatever their numbers and disks', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async (rows) => {
       t.deepEqual(await unpackSamples(await packSamples(rows)), rows)
@@ -30,7 +30,7 @@ test('samples come back as they were, whatever their numbers and disks', async (
   )
 })
 
-test('an hour of a host takes less than 20 bytes a sample', async (t) => {
+test('an hour of samples of a host takes less than 20 bytes per sample', async (t) => {
   let seed = 1
   const random = () => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31

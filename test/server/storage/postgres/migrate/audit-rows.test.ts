@@ -6,7 +6,7 @@ import { type AuditRow, auditRows } from '../../../../../src/server/storage/post
 
 const actor = { type: 'system', id: null, name: null, tokenId: null } as const
 const facts = { at: '2026-01-01T00:00:00.000Z', actor, ip: null, object: null, outcome: 'SUCCESS' } as const
-/** A line of the entry with this id. */
+/** The line of the entry with this id. */
 const entry = (id: number, detail: string) =>
   chainEntry({ ...beforeFirst, id: id - 1 }, { ...facts, action: 'test', detail: { detail } }, sha256).line
 
@@ -24,7 +24,7 @@ async function rowsOf(lines: readonly (string | Buffer)[], size = 7): Promise<Au
 const bytesOf = (rows: readonly AuditRow[]) =>
   Buffer.concat(rows.flatMap(({ line, damaged }) => [damaged ?? Buffer.from(line ?? ''), Buffer.from('\n')]))
 
-test('an entry is a row, and what is none takes the place of one that is missing, or stands with the one before', async (t) => {
+test('each entry is a row; a broken line takes the place of a missing entry or joins the row before', async (t) => {
   const [one, two, four] = [entry(1, 'ä'), entry(2, 'b'), entry(4, 'c')]
   const broken = Buffer.from([0x7b, 0xff, 0x00, 0x22])
   const shown = async (...lines: (string | Buffer)[]) =>
@@ -59,7 +59,7 @@ test('an entry is a row, and what is none takes the place of one that is missing
   ])
 })
 
-test('all lines of a log are in its rows to the byte, whatever they are, and ids ascend', async (t) => {
+test('rows contain all lines of a log byte for byte, and ids ascend', async (t) => {
   const line = fc.oneof(
     fc.integer({ min: 1, max: 12 }).map((id) => Buffer.from(entry(id, 'ö'))),
     fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 10))),
@@ -79,7 +79,7 @@ test('all lines of a log are in its rows to the byte, whatever they are, and ids
   )
 })
 
-test('a log that ends with an entry whose id came before is refused', async (t) => {
+test('a log that ends with an entry of an earlier id is refused', async (t) => {
   await t.throwsAsync(rowsOf([entry(1, ''), entry(2, ''), entry(1, '')]), {
     message: 'the audit log ends with entry 1, but entry 2 comes before it',
   })

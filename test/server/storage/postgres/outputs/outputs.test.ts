@@ -38,7 +38,7 @@ const tablesOf = async (database: Database) =>
     )
   ).map(({ relname }) => relname)
 
-test('what came as JSON is stored as it came, and read so', async (t) => {
+test('output that arrives as JSON is stored and read unchanged', async (t) => {
   const { outputs } = await opened(t)
   const json = Buffer.from('"\\u0061\\u0000\\ud800 \\/ ä"')
   await outputs.append('task', entry(0, JSON.parse(json.toString()), { json }))
@@ -50,7 +50,7 @@ test('what came as JSON is stored as it came, and read so', async (t) => {
   t.is((await outputs.read('task', { after: 0, limit: 5 })).entries[0]?.data, 'a\0\ud800 / ä')
 })
 
-test('a read stops at about 256 KiB, forwards and backwards, and goes on where it stood', async (t) => {
+test('a read stops at about 256 KiB, forwards and backwards, and continues from its position', async (t) => {
   const { outputs } = await opened(t)
   const data = 'x'.repeat(100_000)
   for (let n = 0; n < 7; n++) await outputs.append('task', entry(n, data))
@@ -76,7 +76,7 @@ test('a read stops at about 256 KiB, forwards and backwards, and goes on where i
   )
 })
 
-test('one host among many others is found beyond what one statement looks at', async (t) => {
+test('output of one host among many is found beyond the range of one statement', async (t) => {
   const { outputs } = await opened(t)
   const others = 66_000
   await Promise.all(Array.from({ length: others }, (_, n) => outputs.append('task', entry(n, ''))))
@@ -100,7 +100,7 @@ test('one host among many others is found beyond what one statement looks at', a
   t.true(before >= lastOfOthers && before < end)
 })
 
-test('each day of tasks has a table, made by whoever is first, and it goes with the last task of the day', async (t) => {
+test('each day of tasks has a table, created by the first writer and dropped with the last task of the day', async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [await opened(t, url), await opened(t, url)]
   const now = Date.now()
@@ -122,10 +122,10 @@ test('each day of tasks has a table, made by whoever is first, and it goes with 
   t.is((await tablesOf(a.database)).length, 1)
   t.deepEqual((await b.outputs.read(second, { after: 0, limit: 5 })).entries, [])
   await a.outputs.forget(young)
-  t.is((await tablesOf(a.database)).length, 1, 'a task of this day may still come')
+  t.is((await tablesOf(a.database)).length, 1, 'tasks of this day may still start')
 })
 
-test('the room of what is forgotten is free at once where it is large, and after two days where its day stays', async (t) => {
+test('space of forgotten output is freed at once if large, and after two days if other tasks of its day remain', async (t) => {
   const { database, outputs } = await opened(t)
   const id = () => opaqueId(Date.now())
   const [stays, small, large, later] = [id(), id(), id(), id()]
@@ -142,7 +142,7 @@ test('the room of what is forgotten is free at once where it is large, and after
   t.deepEqual(await rows(), [stays, later])
 })
 
-test('while pg_dump runs the output of the next two days is taken, and what is forgotten goes afterwards', async (t) => {
+test('during a pg_dump, output of the next two days is accepted and forgotten output is removed afterwards', async (t) => {
   const { database, outputs } = await opened(t)
   const ahead = await openDaysAhead({ database, clock: systemClock, log: createLog('ERROR') })
   t.teardown(() => ahead.close())
@@ -161,7 +161,7 @@ test('while pg_dump runs the output of the next two days is taken, and what is f
   t.is((await tablesOf(database)).length, 3)
 })
 
-test('servers that make the tables of the next days at the same time do not warn', async (t) => {
+test('servers that create the tables of the next days at the same time log no warning', async (t) => {
   const { database } = await opened(t)
   const warnings: unknown[] = []
   const log = { ...createLog('ERROR'), warn: (...said: unknown[]) => void warnings.push(said) } as Log
@@ -182,7 +182,7 @@ test('servers that make the tables of the next days at the same time do not warn
   t.is((await tablesOf(database)).length, 3)
 })
 
-/** An id that was made then; those of one process only ascend. */
+/** An id created at this time; `opaqueId` only ascends within a process. */
 function opaqueIdAt(time: number): string {
   const first = opaqueId(0)
   return firstDigits(time) + first.slice(10)

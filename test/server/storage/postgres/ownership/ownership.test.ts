@@ -25,7 +25,7 @@ ownershipContract(test, async () => {
   return { ownership, forward: (time: number) => store.forward(time) }
 })
 
-test('a lease is renewed with the connection that is made again, without being asked for', async (t) => {
+test('a lease is renewed without a call once the connection is restored', async (t) => {
   const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
   const server = await store.server('a')
   const ownership = await openOwnership({ ...server, hints: createLocalHints(), version: '0.1.0' })

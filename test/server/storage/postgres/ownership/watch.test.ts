@@ -15,7 +15,7 @@ import { until } from '../../../../helpers/until.ts'
 
 const epoch = 7
 
-/** A server with a lease of a minute and a lock, and a watch whose looks a test asks for. */
+/** A server with a lease of a minute and a lock, and a watch that polls only when the test asks. */
 async function watched(t: ExecutionContext, { age = settleTime } = {}) {
   const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
   const { database } = await store.server('watching')
@@ -39,7 +39,7 @@ async function watched(t: ExecutionContext, { age = settleTime } = {}) {
     close: async () => undefined,
   }
   const watch = createWatch(session, createLocalHints(), createLog('ERROR'))
-  // Only the looks that a test asks for.
+  // Only polls that a test asks for.
   await watch.close()
   const isLeased = async () =>
     (await store.ask('api', 'select from rsm.servers where lease_until > rsm.now()')).length === 1
@@ -56,7 +56,7 @@ async function watched(t: ExecutionContext, { age = settleTime } = {}) {
   }
 }
 
-/** A session of PostgreSQL in the hands of a test. */
+/** A PostgreSQL session controlled by a test. */
 async function connected(t: ExecutionContext, database: Database) {
   const client = await database.connect(true)
   let hasEnded = false
@@ -75,13 +75,13 @@ async function connected(t: ExecutionContext, database: Database) {
   return { ask, end, ended: () => hasEnded, unlock: () => ask('select pg_advisory_unlock_all()') }
 }
 
-test('a server whose lock is missing in two looks is dead: its lease is over, and it does not count as living', async (t) => {
+test('a server whose lock is missing in two polls is dead: its lease ends, and it is not listed as living', async (t) => {
   const { watch, life, isLeased } = await watched(t)
   let changes = 0
   watch.changed(() => changes++)
   t.deepEqual([...watch.living()], [epoch])
   await life.end()
-  await until('PostgreSQL has let go of the lock', async () => {
+  await until('PostgreSQL has released the lock', async () => {
     await watch.poll()
     return !(await isLeased())
   })
@@ -89,7 +89,7 @@ test('a server whose lock is missing in two looks is dead: its lease is over, an
   t.is(changes, 1)
 })
 
-test('one look without the lock proves nothing, and neither do two that are not in a row', async (t) => {
+test('one poll without the lock proves nothing, nor do two that are not consecutive', async (t) => {
   const { watch, life, isLeased } = await watched(t)
   for (let times = 0; times < 3; times++) {
     await life.unlock()
@@ -102,7 +102,7 @@ test('one look without the lock proves nothing, and neither do two that are not 
   t.deepEqual([...watch.living()], [epoch])
 })
 
-test('a server whose own session has stood for less than the time to settle ends no lease', async (t) => {
+test('a server whose own session is younger than the settling time ends no lease', async (t) => {
   const { watch, life, standing, isLeased } = await watched(t, { age: settleTime - 1 })
   await life.unlock()
   for (let looks = 0; looks < 3; looks++) await watch.poll()
@@ -113,7 +113,7 @@ test('a server whose own session has stood for less than the time to settle ends
   t.false(await isLeased())
 })
 
-test('a lock that is back when the lease is to be ended keeps it', async (t) => {
+test('a lock that is back just before its lease would be ended keeps the lease', async (t) => {
   const { watch, life, isLeased, whenEnding } = await watched(t)
   whenEnding(() => lockLife(life.ask, { epoch }))
   await life.unlock()
@@ -124,14 +124,14 @@ test('a lock that is back when the lease is to be ended keeps it', async (t) => 
   t.deepEqual([...watch.living()], [epoch])
 })
 
-test('a server whose lease is over does not live, whoever looks and whatever its lock', async (t) => {
+test('a server whose lease expired does not count as living, whatever its lock', async (t) => {
   const { watch, forward } = await watched(t, { age: 0 })
   await forward(61_000)
   await watch.poll()
   t.deepEqual([...watch.living()], [])
 })
 
-test('a look that fails changes nothing, and of two looks the later one decides', async (t) => {
+test('a failed poll changes nothing, and the later of two polls decides', async (t) => {
   const rows = (...names: string[]) =>
     names.map((name, at) => ({ name, epoch: at + 1, is_leased: true, is_locked: true }))
   const answers: (() => Promise<object[]>)[] = []
@@ -164,13 +164,13 @@ test('a look that fails changes nothing, and of two looks the later one decides'
   t.deepEqual([...watch.living()], [1])
 })
 
-test('a server takes its lock again from a session of its own that PostgreSQL still believes in', async (t) => {
+test('a server regains its lock from an old session of its own that PostgreSQL still considers alive', async (t) => {
   const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
   const { database } = await store.server('a')
   const [former, next] = [await connected(t, database), await connected(t, database)]
   t.true(await lockLife(former.ask, { epoch }))
   t.false(await lockLife(next.ask, { epoch }))
   await lockLifeAgain(next.ask, { epoch })
-  await until('the former session has ended', () => former.ended())
+  await until('the old session has ended', () => former.ended())
   t.false(await lockLife((await connected(t, database)).ask, { epoch }))
 })

@@ -24,7 +24,7 @@ function linked(server: PresenceServer) {
   return server.link(1)
 }
 
-test('a server that starts knows the links that another one knows of the others', async (t) => {
+test('a starting server learns about existing links from another server', async (t) => {
   const store = await opened(t)
   const [a, witness] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'witness')]
   await linked(a)
@@ -33,7 +33,7 @@ test('a server that starts knows the links that another one knows of the others'
   t.like(await b.view(1), { connected: true, reachable: true, linkLostAt: null })
 })
 
-test('a server that starts takes no link of a server that is gone, nor one that was released', async (t) => {
+test('a starting server ignores links of dead servers and released links', async (t) => {
   const store = await opened(t)
   const [a, gone] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'gone')]
   await linked(gone)
@@ -47,7 +47,7 @@ test('a server that starts takes no link of a server that is gone, nor one that 
   t.like(await b.view(2), { connected: false })
 })
 
-test('a server that has just got a link takes nothing from what others know of its host', async (t) => {
+test('a server with a new link keeps the status that others know for its host', async (t) => {
   const store = await opened(t)
   const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
   const claimed = await b.links.claim(1, { server: b.member, agentId: 'agent' }, () => undefined)
@@ -58,7 +58,7 @@ test('a server that has just got a link takes nothing from what others know of i
   t.like(await a.view(1), { status: 'ONLINE', agentStatus: 'HEALTHY' })
 })
 
-test('F28 a server to which no hint comes sees links that open, move and close', async (t) => {
+test('F28 a server that receives no hints notices links that open, move and close', async (t) => {
   const store = await opened(t)
   const a = await presenceServer(t, store, 'a')
   const b = await presenceServer(t, store, 'b', { isLost: (kind) => kind === 'presence' })
@@ -76,7 +76,7 @@ test('F28 a server to which no hint comes sees links that open, move and close',
   await shows(b, 1, { connected: false, reachable: false })
 })
 
-test('a change of a host stays although a server reads a later heartbeat at the same time', async (t) => {
+test('a change of a host is kept although a server reads a later heartbeat at the same time', async (t) => {
   const store = await opened(t)
   const a = await presenceServer(t, store, 'a')
   const list = async () => {
@@ -84,7 +84,7 @@ test('a change of a host stays although a server reads a later heartbeat at the 
     return rows[0]?.turn ?? 0
   }
   let between: (() => Promise<void>) | null = null
-  // A read is two statements.
+  // A read consists of two statements.
   let statements = 0
   const b = await presenceServer(t, store, 'b', {
     async asking(name) {
@@ -141,7 +141,7 @@ test('a server that learns late that a host was removed leaves no row of it', as
   for (const { view } of [a, b]) t.like(await view(1), { status: 'OFFLINE', statusReason: 'never heard' })
 })
 
-test('what a server that died has written of a host is known to those that start', async (t) => {
+test('a status written by a server that died is known to servers that start later', async (t) => {
   const store = await opened(t)
   const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
   await linked(a)
@@ -149,13 +149,13 @@ test('what a server that died has written of a host is known to those that start
   a.lapse()
   await store.forward(lease)
   t.true(await b.ownership.renew(b.member))
-  await until('its lease is over', () => b.ownership.neighbours.others().size === 0)
+  await until('its lease has expired', () => b.ownership.neighbours.others().size === 0)
   await b.stop()
   const c = await presenceServer(t, store, 'c')
   t.like(await c.view(1), { status: 'ONLINE', greeting, connected: false })
 })
 
-test('when all servers were away, each that starts has the last known status', async (t) => {
+test('after all servers were down, each one that starts has the last known status', async (t) => {
   const store = await opened(t)
   const former = await presenceServer(t, store, 'a')
   for (const hostId of [1, 2]) former.presence.registered(hostId)
@@ -171,7 +171,7 @@ test('when all servers were away, each that starts has the last known status', a
   }
 })
 
-test('a server that starts when the store was away keeps the status of hosts that no other server calls OFFLINE', async (t) => {
+test('a server that starts after an outage keeps the status of hosts that no other server calls OFFLINE', async (t) => {
   const store = await opened(t)
   const a = await presenceServer(t, store, 'a')
   const former = await presenceServer(t, store, 'former')
@@ -185,7 +185,7 @@ test('a server that starts when the store was away keeps the status of hosts tha
   t.like(await b.view(1), { status: 'WARNING', statusReason: 'the agent reports UNHEALTHY' })
 })
 
-test('F23 after a crash of PostgreSQL with all servers the last known status is there', async (t) => {
+test('F23 the last known status survives a crash of PostgreSQL and all servers', async (t) => {
   const postgres = await startPostgres(atExit)
   const store = await opened(t, Promise.resolve(postgres))
   const former = await presenceServer(t, store, 'a')

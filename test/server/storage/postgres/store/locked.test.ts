@@ -14,7 +14,7 @@ async function twoStores(t: ExecutionContext) {
 
 const times = 20
 
-test('what a locking transaction gets by its id is nobody else’s until it ends: no change is lost', async (t) => {
+test('a record read by id in a locking transaction stays locked until its end, so that no change is lost', async (t) => {
   const [one, other] = await twoStores(t)
   await one.transact((tx) => tx.put('tasks', task('t1', { hostCount: 0 })))
   let runs = 0
@@ -33,7 +33,7 @@ test('what a locking transaction gets by its id is nobody else’s until it ends
   t.true(runs >= 3 * times)
 })
 
-test('what is decided on a record that is not there is locked by a name: one of many decides it', async (t) => {
+test('a lock on a name makes one of many transactions decide about a missing record', async (t) => {
   const stores = await twoStores(t)
   const record = { id: '1/key', bodyHash: 'hash', createdAt: '2026-01-01T00:00:00.000Z' }
   const begin = (taskId: string) => async (tx: Transaction) => {

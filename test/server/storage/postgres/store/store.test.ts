@@ -12,7 +12,7 @@ storeContract(test, async (teardown) => {
   return { store: await open(), reopen: open }
 })
 
-test('statements of others run in the same transaction, and see what it has put', async (t) => {
+test('statements of other modules run in the same transaction and see its changes', async (t) => {
   const { store } = await openStore(t, await (await postgres).database())
   const seen = await store.transactAsk(async (tx, ask) => {
     tx.put('hosts', host(1, 'web1'))
@@ -27,16 +27,16 @@ test('statements of others run in the same transaction, and see what it has put'
   t.is((await store.get('hosts', 1))?.hostname, 'web1')
 })
 
-test('work that can not be written spoils no other that comes at the same time', async (t) => {
+test('a transaction that cannot be written does not affect others that run at the same time', async (t) => {
   const { store } = await openStore(t, await (await postgres).database())
-  // More than an index takes, and random, as it would be compressed.
+  // Larger than an index entry may be, and random, because PostgreSQL compresses.
   const unwritable = host(2, randomBytes(8000).toString('hex'))
   const results = await Promise.allSettled([
     store.transact((tx) => tx.put('hosts', host(1, 'web1'))),
     store.transact((tx) => tx.put('hosts', unwritable)),
     store.transact(async (tx) => {
       tx.put('hosts', host(3, 'web3'))
-      // Sent before it fails.
+      // Makes the transaction send its change before it fails.
       await tx.query('hosts')
       throw new Error('no')
     }),
@@ -56,7 +56,7 @@ test('work that can not be written spoils no other that comes at the same time',
   )
 })
 
-test('a page of long records ends where they have as much text as is wanted, whichever way it is found', async (t) => {
+test('a page of long records ends at the text limit, with and without a search', async (t) => {
   const { store } = await openStore(t, await (await postgres).database())
   await store.transact((tx) => {
     for (let id = 1; id <= 5; id++) tx.put('scripts', script(id, `s${id}`, { content: 'x'.repeat(10_000) }))
@@ -72,7 +72,7 @@ test('a page of long records ends where they have as much text as is wanted, whi
   }
 })
 
-test('more records than one statement takes are written as one', async (t) => {
+test('more records than fit into one statement are written in one transaction', async (t) => {
   const { store } = await openStore(t, await (await postgres).database())
   const heard = new Set<number | null>()
   store.watch('hosts', (id) => heard.add(id))

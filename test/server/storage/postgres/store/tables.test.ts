@@ -14,7 +14,7 @@ import { sharedPostgres, postgresTest as test } from '../../../../helpers/server
 const postgres = sharedPostgres()
 const stored = nouns.filter((noun) => noun !== 'executions')
 
-test('each noun has a table with a column for all that queries ask', async (t) => {
+test('each noun has a table with a column for every field that queries use', async (t) => {
   const database = openDatabase(t, await (await postgres).database())
   for (const noun of stored) {
     const { idType, columns } = tableOf(noun)
@@ -35,7 +35,7 @@ test('each noun has a table with a column for all that queries ask', async (t) =
   }
 })
 
-test('each unique index is one of its table, looked at when a transaction commits', async (t) => {
+test('each unique index is a deferred constraint of its table', async (t) => {
   const database = openDatabase(t, await (await postgres).database())
   for (const noun of stored) {
     const rows = await database.ask<{ name: string }>(
@@ -52,7 +52,7 @@ test('each unique index is one of its table, looked at when a transaction commit
   }
 })
 
-test('an id is in a set if one of the blocks that hold it is', (t) => {
+test('an id is in a set if one of its blocks is in the blocks of the set', (t) => {
   const id = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 2 ** 32 - 1 }))
   const run = fc
     .tuple(id, fc.integer({ min: 0, max: 30 }))
@@ -68,12 +68,12 @@ test('an id is in a set if one of the blocks that hold it is', (t) => {
   for (const none of [-1, 1.5, Number.NaN, 2 ** 32]) t.deepEqual(blocksWith(none), [])
 })
 
-test('however many ids follow each other, their blocks are few', (t) => {
+test('a long run of consecutive ids has few blocks', (t) => {
   t.true(blocksOfSet('1-100000').length < 40)
   t.deepEqual(blocksOfSet(''), [])
 })
 
-test('PostgreSQL takes any text that was made plain, and no two become one', async (t) => {
+test('PostgreSQL stores any escaped text, and different texts stay different', async (t) => {
   const database = openDatabase(t, await (await postgres).database())
   const letter = fc.constantFrom('a', '0', '\0', '\uffff', '\ufdd0', '\ud800', '\udc00', '😀')
   const text = fc.array(letter, { maxLength: 6 }).map((letters) => letters.join(''))
