@@ -5,7 +5,7 @@ import { Mutex } from '../../../src/core/mutex.ts'
 import { createLog } from '../../../src/disk/log.ts'
 import { createBackups } from '../../../src/server/storage/backups.ts'
 
-test('a backup waits for what removes old data, and what comes meanwhile is left for later', async (t) => {
+test('a backup waits for a running removal of old data, and removals during a backup are postponed', async (t) => {
   const dataLock = new Mutex()
   let end = () => {}
   let begun = 0

@@ -14,7 +14,7 @@ import { parseScrape } from '../../helpers/metrics/scrape.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
-test('of two servers of one store, one that stops ends its own streams; a token that ends ends those of both', async (t) => {
+test('a server that stops ends only its own streams; a token that ends closes the streams of both servers', async (t) => {
   const { context } = await startInsides(t)
   const [token] = (await context.store.query('tokens')).items
   const life = { expiresAt: Number.POSITIVE_INFINITY, idleAt: Number.POSITIVE_INFINITY }
@@ -49,7 +49,7 @@ test('of two servers of one store, one that stops ends its own streams; a token 
   await until('the others end', () => ofStaying.every(({ isOver }) => isOver))
 })
 
-test('of two servers of one store, the one that ends a token or a task writes it down and counts it; the other does not', async (t) => {
+test('only the server that ends a token or a task records and counts it', async (t) => {
   const { context } = await startInsides(t)
   const audit = await openLog(await auditDirectory(t))
   t.teardown(() => audit.close())
@@ -75,7 +75,7 @@ test('of two servers of one store, the one that ends a token or a task writes it
   for (const server of ['A', 'B'])
     context.hints.subscribe('agentRevoked', null, ({ id }) => revoked.push(`${server} ${id}`))
   publishTokenEnded({ facts: ours, hints: context.hints }, 'agent-1')
-  await until('both have heard of it', () => revoked.length >= 2)
+  await until('both were notified', () => revoked.length >= 2)
   t.deepEqual(revoked.toSorted(), ['A agent-1', 'B agent-1'])
   const written = async () => (await audit.list({ action: 'agent.tokenEnd' })).content.length
   await until('it is written', async () => (await written()) > 0)

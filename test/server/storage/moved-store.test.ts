@@ -13,7 +13,7 @@ import { startInjectedServer } from '../../helpers/servers/server.ts'
 
 const first = { store: 'postgres://rsm@pg1:5432/rsm', storeId: 'first' }
 
-test('a data directory remembers the store that its server has elsewhere, at whichever address', async (t) => {
+test('a data directory remembers the external store of its server, at any address', async (t) => {
   const path = temporaryDirectory(t)
   await t.notThrowsAsync(refuseElsewhere(path, 'a hint'))
   await noteElsewhere(path, first)
@@ -31,7 +31,7 @@ test('a data directory remembers the store that its server has elsewhere, at whi
   await t.throwsAsync(refuseElsewhere(path, 'a hint'), { message: /postgres\.json is damaged/ })
 })
 
-test('commands and starts that work on files refuse a directory whose store is elsewhere, and say where', async (t) => {
+test('offline commands and starts on files refuse a directory whose store is elsewhere, and name that store', async (t) => {
   const path = temporaryDirectory(t)
   await noteElsewhere(path, first)
   const refused = { code: 'conflict', message: /whose store is postgres:\/\/rsm@pg1/ }
@@ -40,7 +40,7 @@ test('commands and starts that work on files refuse a directory whose store is e
   await t.throwsAsync(startInjectedServer(t, { dataDir: path }), refused)
 })
 
-test('a directory that holds a store is not for a server with --store', async (t) => {
+test('a directory that contains a store is refused by a server with --store', async (t) => {
   const server = await startInjectedServer(t)
   await t.throwsAsync(refuseStoreInside(server.dataDir), { code: 'conflict', message: /a store of its own/ })
   await t.notThrowsAsync(refuseStoreInside(temporaryDirectory(t)))

@@ -15,7 +15,7 @@ const header = {
   hasKeys: false,
 } as const
 
-test('a backup that nobody reads breaks off, in bounded memory', async (t) => {
+test('a backup without a reader is aborted, and memory stays bounded', async (t) => {
   const megabyte = randomBytes(1024 ** 2)
   let taken = 0
   let isReleased = false
@@ -33,7 +33,7 @@ test('a backup that nobody reads breaks off, in bounded memory', async (t) => {
     const stream = packBackup({ header, parts: parts(), damaged: () => [], ended: resolve }, 300)
     stream.on('error', () => undefined)
   })
-  // The watch alone keeps no process alive.
+  // The watch alone does not keep the process alive.
   const awake = setInterval(() => undefined, 60_000)
   t.teardown(() => clearInterval(awake))
   const end = await ended

@@ -13,7 +13,7 @@ function timed() {
 ownershipContract(test, async () => timed())
 linksContract(test, async () => timed())
 
-test('F13 nobody lapses in a process that stood still', async (t) => {
+test('F13 no lease expires in a process that was suspended', async (t) => {
   const { ownership, forward } = timed()
   const [a, b] = [await ownership.join('a'), await ownership.join('b')]
   await ownership.claim(a, ['t1'])
@@ -23,7 +23,7 @@ test('F13 nobody lapses in a process that stood still', async (t) => {
   t.true(ownership.isLiving(a))
 })
 
-test('a process that starts anew finds no members, and all tasks free', async (t) => {
+test('a restarted process finds no members and no owned tasks', async (t) => {
   const former = timed().ownership
   await former.claim(await former.join('server'), ['t1'])
   const { ownership } = timed()

@@ -6,7 +6,7 @@ import { WrongOffset } from '../../../../src/server/storage/ports/files.ts'
 import { filesContract } from '../../../contracts/files.ts'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 
-/** Bytes of all files below a directory, each once, whatever names it has. */
+/** Bytes of all files below a directory; a file with several names counts once. */
 async function roomOf(directory: string): Promise<number> {
   const sizes = new Map<number, number>()
   for (const name of await readdir(directory, { recursive: true })) {
@@ -25,7 +25,7 @@ async function* of(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)
 }
 
-test('what a killed server has left is cleared: temporary names, and bytes that no file has', async (t) => {
+test('temporary names and orphaned content of a killed server are removed at the next start', async (t) => {
   const directory = temporaryDirectory(t)
   const former = await openDirectoryFiles(directory)
   for (const id of ['one', 'two']) {
@@ -42,7 +42,7 @@ test('what a killed server has left is cleared: temporary names, and bytes that 
   t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content'])
 })
 
-test('while bytes come, the size is what is on disk for good', async (t) => {
+test('during an append, the size is the number of bytes already durable', async (t) => {
   const files = await openDirectoryFiles(temporaryDirectory(t))
   await files.append('one', 0, of('abc'))
   const seen: number[] = []
@@ -58,7 +58,7 @@ test('while bytes come, the size is what is on disk for good', async (t) => {
   t.is(await files.size('one'), 6)
 })
 
-test('files become one while all are listed', async (t) => {
+test('finishing files with the same content while all are listed leaves one content file', async (t) => {
   const directory = temporaryDirectory(t)
   const files = await openDirectoryFiles(directory)
   const ids = Array.from({ length: 30 }, (_, n) => `file-${n}`)

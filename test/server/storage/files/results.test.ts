@@ -25,7 +25,7 @@ test("concurrent reads of a task's results read its file once", async (t) => {
   t.is(first, second)
 })
 
-test('results that are written while older ones are being read are those that stay', async (t) => {
+test('results written while older ones are read are kept', async (t) => {
   const directory = await directoryFor(t)
   const older = { script: 'true', results: [resultOf('web1')] }
   await createFileResults(directory).write('t1', older)
@@ -35,7 +35,7 @@ test('results that are written while older ones are being read are those that st
   t.deepEqual(await results.read('t1'), newer)
 })
 
-test('a task that ended before results told what held their processes together reads as not known', async (t) => {
+test('a task that ended before results recorded containment reads as unknown', async (t) => {
   const directory = await directoryFor(t)
   const { containment: _, survivors: __, ...older } = resultOf('web1')
   await mkdir(join(directory, 'old'))

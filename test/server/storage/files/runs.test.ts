@@ -31,7 +31,7 @@ runsContract(test, async (t) => {
   }
 })
 
-test('A02 P49 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {
+test('A02 P49 marks of later work reveal that an older copy of the store was restored', async (t) => {
   const root = temporaryDirectory(t)
   const [directory, copy] = [join(root, 'store'), join(root, 'copy')]
   const first = await openJsonStore({ directory })
@@ -47,13 +47,13 @@ test('A02 P49 a store that was copied, and went on, is known by its marks where 
   const restored = await openJsonStore({ directory: copy })
   t.teardown(() => restored.close())
   const again = await beginRun(restored, clock)
-  // Its own commits take the same numbers again, but in a start of its own.
+  // Its own commits repeat the same numbers, but in a run of its own.
   for (let id = 1; id < 10; id++) await restored.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
   t.true(again.knows(before))
   for (const mark of marks) t.false(again.knows(mark))
 })
 
-test('A02 P49 a mark counts what is on disk only', async (t) => {
+test('A02 P49 a mark counts only commits that are on disk', async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
   let isHeld = false
   let release: (() => void) | undefined
@@ -73,7 +73,7 @@ test('A02 P49 a mark counts what is on disk only', async (t) => {
   const before = markOf(runs).sequence
   isHeld = true
   const writing = store.transact((tx) => tx.put('hosts', host(1, 'web1')))
-  await until('it is written, and not yet on disk', () => release !== undefined)
+  await until('it is written, but not yet on disk', () => release !== undefined)
   t.is(markOf(runs).sequence, before)
   isHeld = false
   release?.()
@@ -81,7 +81,7 @@ test('A02 P49 a mark counts what is on disk only', async (t) => {
   t.is(markOf(runs).sequence, before + 1)
 })
 
-test('A02 however often a start fails, the start that agents know and the one that noticed a restore are remembered', async (t) => {
+test('A02 the runs that agents know and that noticed a restore survive any number of failed starts', async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
   const store = await openJsonStore({ directory })
   t.teardown(() => store.close())

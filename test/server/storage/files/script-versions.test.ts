@@ -11,7 +11,7 @@ import { until } from '../../../helpers/until.ts'
 
 scriptVersionsContract(test, async (t, most) => createScriptVersions(temporaryDirectory(t), most))
 
-test('A04 versions of scripts that do not exist are moved aside, no others, and go after the time for which they are kept', async (t) => {
+test('A04 versions of unknown scripts are moved aside, and removed after the retention time', async (t) => {
   const directory = temporaryDirectory(t)
   const versions = createScriptVersions(directory)
   const day = 24 * 3600_000
@@ -30,7 +30,7 @@ test('A04 versions of scripts that do not exist are moved aside, no others, and 
   t.deepEqual(await readdir(join(directory, 'orphaned')), [])
 })
 
-test('F04 while the store refuses writes a changed script is refused before anything is written, to be tried again', async (t) => {
+test('F04 while the store refuses writes, a script change is refused before any write and can be retried', async (t) => {
   const insides = await startInsides(t)
   const { services, context } = insides
   const { id } = await services.scripts.create({ name: 's', type: 'BASH', content: 'echo 1' })
@@ -45,10 +45,10 @@ test('F04 while the store refuses writes a changed script is refused before anyt
 })
 
 const mounted = mountSmallDisk(64 * 1024)
-// Skipped (2026-11-21) where nothing may be mounted: a small disk of its own is what can be filled.
+// Skipped (2026-11-21) if mounting is not permitted: only a small disk of its own can be filled.
 const whereMountable = mounted === null ? test.skip : test
 
-whereMountable('F04 a disk too full to keep a version refuses with a time to try again', async (t) => {
+whereMountable('F04 a disk too full for a version refuses it with a retry time', async (t) => {
   const disk = String(mounted?.directory)
   t.teardown(() => mounted?.unmount())
   const versions = createScriptVersions(disk)
@@ -57,7 +57,7 @@ whereMountable('F04 a disk too full to keep a version refuses with a time to try
     message: /full/,
   })
   t.deepEqual(await versions.list(1), [])
-  // The kernel may free what was removed a moment later.
+  // The kernel may free removed space a moment later.
   const kept = () =>
     versions.save(script(1, 1)).then(
       () => true,

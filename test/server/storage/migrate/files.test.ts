@@ -22,7 +22,7 @@ const fileOf = (id: string, text: string): FileRecord => ({
   taskId: null,
 })
 
-test('a store moves without the bytes that a backup has left out, and not with such as are damaged', async (t) => {
+test('a store can be moved without bytes that a backup omitted, but not with damaged ones', async (t) => {
   const [from, to] = [temporaryDirectory(t), temporaryDirectory(t)]
   const files = await openDirectoryFiles(from)
   await files.append('here', 0, of('some text'))

@@ -4,7 +4,7 @@ import { ClockComparison } from '../../../../src/server/storage/presence/known-h
 const at = Date.parse('2026-03-02T09:30:00.000Z')
 const text = (milliseconds: number) => new Date(at + milliseconds).toISOString()
 
-test('one heartbeat that the network held up does not put a clock behind', (t) => {
+test("a single heartbeat delayed by the network does not make the host's clock count as behind", (t) => {
   const comparison = new ClockComparison()
   t.is(comparison.offsetSeconds(), null)
   comparison.note(text(2_000), at)
@@ -13,7 +13,7 @@ test('one heartbeat that the network held up does not put a clock behind', (t) =
   t.is(comparison.offsetSeconds(), 2)
 })
 
-test('a clock that was set right is right after two heartbeats', (t) => {
+test('a corrected clock counts as right after two heartbeats', (t) => {
   const comparison = new ClockComparison()
   comparison.note(text(-3_600_000), at)
   t.is(comparison.offsetSeconds(), -3600)
@@ -25,7 +25,7 @@ test('a clock that was set right is right after two heartbeats', (t) => {
   t.is(comparison.offsetSeconds(), 0)
 })
 
-test('a time that is none, or none at all, tells nothing', (t) => {
+test('an invalid or missing time gives no offset', (t) => {
   const comparison = new ClockComparison()
   comparison.note(text(5_000), at)
   comparison.note('yesterday', at)

@@ -4,7 +4,7 @@ import { createKnownHosts } from '../../../../src/server/storage/presence/known-
 
 const begin = Date.parse('2026-03-02T09:30:00.000Z')
 
-/** Hosts that a server judges by a clock of the test, in which each sweep comes in its time. */
+/** Hosts judged by a clock of the test; each sweep runs at its due time. */
 function judged(t: ExecutionContext) {
   mock.timers.enable({ apis: ['setInterval'] })
   let now = 0
@@ -24,7 +24,7 @@ function judged(t: ExecutionContext) {
   return {
     hosts,
     state,
-    /** Seconds. */
+    /** Lets this number of seconds pass. */
     pass: (seconds: number) => {
       for (let passed = 0; passed < seconds; passed++) {
         now += 1000
@@ -40,7 +40,7 @@ function judged(t: ExecutionContext) {
 }
 
 test.serial(
-  'no host is OFFLINE for a silence in which the store was away, nor before its agent had the time to return',
+  'no host goes OFFLINE because of silence during a store outage, or before its agent had time to return',
   async (t) => {
     const { hosts, state, pass, statuses } = judged(t)
     for (const hostId of [1, 2, 3]) hosts.registered(hostId)
@@ -62,16 +62,13 @@ test.serial(
   },
 )
 
-test.serial(
-  'a server that stood still for so long that agents gave up gives them the same time to return',
-  async (t) => {
-    const { hosts, pass, standStill, statuses } = judged(t)
-    hosts.registered(1)
-    pass(80)
-    standStill(120)
-    pass(85)
-    t.deepEqual(await statuses([1]), ['ONLINE'])
-    pass(10)
-    t.deepEqual(await statuses([1]), ['OFFLINE'])
-  },
-)
+test.serial('a server suspended until agents gave up grants them the same time to return', async (t) => {
+  const { hosts, pass, standStill, statuses } = judged(t)
+  hosts.registered(1)
+  pass(80)
+  standStill(120)
+  pass(85)
+  t.deepEqual(await statuses([1]), ['ONLINE'])
+  pass(10)
+  t.deepEqual(await statuses([1]), ['OFFLINE'])
+})

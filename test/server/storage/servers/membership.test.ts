@@ -8,11 +8,11 @@ import { joinServers } from '../../../../src/server/storage/servers/membership.t
 import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
 import { until } from '../../../helpers/until.ts'
 
-/** Renewals are made when a test says so. */
+/** Renewals happen only when a test triggers them. */
 test.before(() => mock.timers.enable({ apis: ['setInterval'] }))
 test.after(() => mock.timers.reset())
 
-test('a lease counts from when its renewal was asked for, and holds until that is too long ago', async (t) => {
+test('a lease counts from the time its renewal was requested, and expires after the lease time', async (t) => {
   const clock = new ShiftedClock()
   const { ownership } = createCluster(clock)
   let isAway = false
@@ -34,7 +34,7 @@ test('a lease counts from when its renewal was asked for, and holds until that i
   await membership.leave()
 })
 
-test('a lease that a connection made again has renewed holds before the next turn of the timer', async (t) => {
+test('a lease renewed by a restored connection holds before the next tick of the timer', async (t) => {
   const clock = new ShiftedClock()
   const { ownership } = createCluster(clock)
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
@@ -43,10 +43,10 @@ test('a lease that a connection made again has renewed holds before the next tur
   await ownership.renew(membership.member)
   t.true(membership.holds())
   await membership.leave()
-  t.true(membership.holds(), 'what it still sends while it stops')
+  t.true(membership.holds(), 'it may still send while it stops')
 })
 
-test('a server learns that another has joined under its name', async (t) => {
+test('a server learns that another one has joined under its name', async (t) => {
   const clock = new ShiftedClock()
   const { ownership } = createCluster(clock)
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })

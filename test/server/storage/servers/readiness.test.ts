@@ -8,7 +8,7 @@ import { until } from '../../../helpers/until.ts'
 
 const started = sharedPostgres()
 
-test('F23 a balancer that drains reads 404 while the server lives and PostgreSQL is away, also when the lease is over', async (t) => {
+test('F23 a draining balancer reads 404 from a live server without PostgreSQL, even after the lease expired', async (t) => {
   const postgres = await started
   const store = await postgres.database()
   const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)
@@ -28,7 +28,7 @@ test('F23 a balancer that drains reads 404 while the server lives and PostgreSQL
   t.is((await server.api('GET', '/api/ready?drain=perhaps')).status, 400)
 
   await way.close()
-  await until('the server knows', async () => (await server.api('GET', '/api/ready')).status === 503)
+  await until('the server notices', async () => (await server.api('GET', '/api/ready')).status === 503)
   const reasons = ['PostgreSQL cannot be reached']
   t.like((await server.api('GET', '/api/ready?drain=true')).body, {
     code: 404,

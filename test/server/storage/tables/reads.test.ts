@@ -4,10 +4,10 @@ import { host, task } from '../../../helpers/servers/store-records.ts'
 
 const count = 100_000
 const statuses = ['SUCCESS', 'FAILED', 'CANCELLED'] as const
-/** Tasks run on one of so many sets of hosts. */
+/** Number of different host sets that tasks run on. */
 const targets = 40
 
-/** 100,000 tasks, and how many of them were looked at since that was last asked. */
+/** 100,000 tasks, and the number of them read since the last call. */
 function filled() {
   const tables = new Tables()
   const looked = new Set<string>()
@@ -43,7 +43,7 @@ function filled() {
 
 const { tables, reads } = filled()
 
-test('a page of a filtered list of 100,000 tasks reads no task but those that it shows', (t) => {
+test('a page of a filtered list of 100,000 tasks reads only the tasks that it shows', (t) => {
   const page = { order: 'desc', offset: 40, limit: 20 } as const
   for (const [where, total] of [
     [{}, count],
@@ -54,7 +54,7 @@ test('a page of a filtered list of 100,000 tasks reads no task but those that it
   ] as const) {
     reads()
     const found = tables.query('tasks', { where, ...page })
-    t.is(reads(), 0, 'the query itself decides by its indexes')
+    t.is(reads(), 0, 'the query uses only its indexes')
     t.is(found.total, total)
     t.is(found.items.length, Math.min(20, total))
     const ids = found.items.map(({ id }) => String(id))
@@ -62,7 +62,7 @@ test('a page of a filtered list of 100,000 tasks reads no task but those that it
   }
 })
 
-test('of two filters the one that leaves less is read, and nothing else', (t) => {
+test('a query with two filters reads only the records of the more selective one', (t) => {
   reads()
   const where = { equals: { status: 'SUCCESS', scriptId: 7 } } as const
   const { items, total } = tables.query('tasks', { where, order: 'desc', limit: 20 })
@@ -71,7 +71,7 @@ test('of two filters the one that leaves less is read, and nothing else', (t) =>
   t.true(reads() <= 1000)
 })
 
-test('a page by name is found again at once after a change, and the order is made once', (t) => {
+test('a page sorted by name is found at once after a change, and the order is built only once', (t) => {
   const ordered = new Tables()
   let read = 0
   for (let id = 1; id <= 20_000; id++) {

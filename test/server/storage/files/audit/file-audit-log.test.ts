@@ -25,7 +25,7 @@ auditLogContract(test, async (t) => {
   return { log, reopen }
 })
 
-test('a new log begins with an entry that names the store, in a file of its owner alone', async (t) => {
+test('a new log begins with an entry that names the store, in a file that only its owner can read', async (t) => {
   const directory = join(await auditDirectory(t), 'audit')
   const log = await openLog(directory)
   t.teardown(() => log.close())
@@ -35,7 +35,7 @@ test('a new log begins with an entry that names the store, in a file of its owne
   t.is((await stat(join(directory, 'audit.log'))).mode & 0o777, 0o600)
 })
 
-test('a torn end is cut off, kept beside the log, and said in it', async (t) => {
+test('a torn end is cut off, kept beside the log, and recorded in it', async (t) => {
   for (const torn of ['{"id":3,"at":"2026', '\0'.repeat(5000), '\0\0\0\n', '{"id":3}\n{"id":']) {
     const directory = await auditDirectory(t)
     let log = await openLog(directory)
@@ -55,7 +55,7 @@ test('a torn end is cut off, kept beside the log, and said in it', async (t) => 
   }
 })
 
-test('S11 what is damaged in the middle is neither repaired nor hidden: lists show it, the verifier says where', async (t) => {
+test('S11 damage in the middle is neither repaired nor hidden: lists show it and the verifier locates it', async (t) => {
   const directory = await auditDirectory(t)
   const path = join(directory, 'audit.log')
   let log = await openLog(directory)
@@ -77,7 +77,7 @@ test('S11 what is damaged in the middle is neither repaired nor hidden: lists sh
   for (let page = 0; page < 22; page++) await t.notThrowsAsync(log.list({ page, size: 1 }))
 })
 
-test('a log that was cut from outside while it is open is still listed', async (t) => {
+test('a log truncated by another program while open can still be listed', async (t) => {
   const directory = await auditDirectory(t)
   const log = await openLog(directory)
   t.teardown(() => log.close())
@@ -95,7 +95,7 @@ test('F04 a full disk refuses entries, keeps the log whole, and recovers automat
     async write(descriptor, data, position) {
       if (!full) return realDisk.write(descriptor, data, position)
       if (data.length < 10) throw fault('ENOSPC')
-      // As a full disk does: short first.
+      // A full disk writes part of the data first.
       return realDisk.write(descriptor, data.subarray(0, data.length - 9), position)
     },
   }
@@ -136,7 +136,7 @@ test('F04 a full disk refuses entries, keeps the log whole, and recovers automat
   t.deepEqual(await verified(log), { entries: 4, fault: null })
 })
 
-test('a failed fsync is fatal and never tried again', async (t) => {
+test('a failed fsync is fatal and never retried', async (t) => {
   let syncs = 0
   let broken = false
   const fatal: unknown[] = []

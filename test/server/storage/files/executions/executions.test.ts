@@ -45,7 +45,7 @@ async function open(
   return { executions, store, results, links, ownership, reopen }
 }
 
-test('what is next of a long queue is found without reading the queue', async (t) => {
+test('the next execution of a long queue is found without reading the whole queue', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-executions-'))
   const lives: (() => Promise<void>)[] = []
   t.teardown(async () => {

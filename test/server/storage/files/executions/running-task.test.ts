@@ -6,7 +6,7 @@ import { execution, task } from '../../../../helpers/servers/store-records.ts'
 const hosts = 4
 const executions = () => Array.from({ length: hosts }, (_, position) => execution('t1', position))
 
-test('what has changed since any cursor is answered, however often executions change', (t) => {
+test('changes since any cursor are returned, however often executions change', (t) => {
   fc.assert(
     fc.property(fc.array(fc.nat(hosts - 1), { maxLength: 60 }), (changed) => {
       const running = new RunningTask(task('t1'), executions(), new Map())

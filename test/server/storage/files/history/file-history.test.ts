@@ -27,7 +27,7 @@ async function directoryFor(t: ExecutionContext): Promise<string> {
   return directory
 }
 
-/** History by a clock that stands at `start`; it writes only when it is closed. */
+/** A history whose clock is stopped at `start`; it writes only when it is closed. */
 function openHistory(directory: string, options: Partial<FileHistoryOptions> = {}) {
   const clock = { time: start, now: () => clock.time, monotonic: () => clock.time }
   const warnings: string[] = []
@@ -59,7 +59,7 @@ historyContract(test, async (t, clock) => {
   return { history, reopen }
 })
 
-test('what was appended is read back, before it is written and after, by a history opened anew too', async (t) => {
+test('appended samples are read back, before and after they are written, and by a reopened history', async (t) => {
   const directory = await directoryFor(t)
   const { history } = openHistory(directory)
   const disks = { '/': 40, '/a "b"\n\u2028c': 91.3 }
@@ -76,7 +76,7 @@ test('what was appended is read back, before it is written and after, by a histo
   t.is((await stat(join(directory, '7', '2026-03-08.jsonl'))).mode & 0o777, 0o600)
 })
 
-test('torn and foreign lines are skipped, and what is appended after a torn one is read', async (t) => {
+test('torn and foreign lines are skipped, and samples appended after a torn line are read', async (t) => {
   const directory = await directoryFor(t)
   const { history } = openHistory(directory)
   history.append(1, metrics(iso(start)))
@@ -92,7 +92,7 @@ test('torn and foreign lines are skipped, and what is appended after a torn one 
   t.deepEqual(timesOf(await readAll(next, 1)), [0, 2])
 })
 
-test('a sweep removes days that ended more than 7 days ago, and hosts that have no other', async (t) => {
+test('a sweep removes days that ended more than 7 days ago, and hosts without other days', async (t) => {
   const directory = await directoryFor(t)
   const { history, clock } = openHistory(directory)
   history.append(1, metrics(iso(start)))
@@ -108,7 +108,7 @@ test('a sweep removes days that ended more than 7 days ago, and hosts that have 
   t.deepEqual(timesOf(await readAll(history, 2)), [3 * day])
 })
 
-test('a sweep without any history, or beside files of others, harms nothing', async (t) => {
+test('a sweep without any history, or beside foreign files, has no effect', async (t) => {
   const directory = await directoryFor(t)
   await openHistory(join(directory, 'none')).history.sweep(believed(() => start).age())
   await writeFile(join(directory, 'notes.txt'), 'mine')
@@ -116,7 +116,7 @@ test('a sweep without any history, or beside files of others, harms nothing', as
   t.deepEqual(await readdir(directory), ['notes.txt'])
 })
 
-test('a host that is forgotten while it is written leaves no files', async (t) => {
+test('a host that is forgotten while its samples are written leaves no files', async (t) => {
   const directory = await directoryFor(t)
   const { history } = openHistory(directory, { flushDelay: 0 })
   for (let n = 0; n < 200; n++) history.append(n % 2, metrics(iso(start - n)))
@@ -130,7 +130,7 @@ test('a host that is forgotten while it is written leaves no files', async (t) =
   t.deepEqual(await readdir(directory), ['0'])
 })
 
-test('a disk that takes nothing keeps samples waiting up to the bound, drops the oldest, says so once, and recovers', async (t) => {
+test('on a disk that rejects writes, samples wait up to the bound, the oldest are dropped, and one warning is logged', async (t) => {
   const parent = await directoryFor(t)
   const directory = join(parent, 'metrics')
   await writeFile(directory, 'not a directory: nothing can be written')
@@ -153,11 +153,11 @@ test('a disk that takes nothing keeps samples waiting up to the bound, drops the
 })
 
 const mounted = mountSmallDisk(64 * 1024)
-// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
+// A small disk to fill requires permission to mount: root, outside a plain container.
 const whereMountable = mounted === null ? test.skip : test
 
 whereMountable(
-  'F04 what a full disk refuses waits, is read meanwhile, and is written once there is room',
+  'F04 samples that a full disk refuses wait, stay readable, and are written once there is room',
   async (t) => {
     const directory = String(mounted?.directory)
     t.teardown(() => mounted?.unmount())
@@ -170,7 +170,7 @@ whereMountable(
     await history.close()
     t.is(warnings.filter((warning) => warning.includes('cannot write')).length, 1)
     const { size } = await stat(join(directory, '1', '2026-03-10.jsonl'))
-    t.true(size > 0 && size < 25_000, 'a part was written')
+    t.true(size > 0 && size < 25_000, 'part was written')
     t.deepEqual([...new Set(timesOf(await readAll(history, 1)))], times)
     await rm(ballast)
     await history.close()
@@ -178,7 +178,7 @@ whereMountable(
   },
 )
 
-test('appends are written by themselves after a moment', async (t) => {
+test('appended samples are written automatically after a short delay', async (t) => {
   const directory = await directoryFor(t)
   const { history } = openHistory(directory, { flushDelay: 1 })
   const watcher = watch(directory)

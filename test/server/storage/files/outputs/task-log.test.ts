@@ -30,7 +30,7 @@ outputsContract(test, async (t) => {
   return { outputs, reopen }
 })
 
-test('a cursor in the middle of an entry, past the end or of another log reads no torn entry', async (t) => {
+test('a cursor inside an entry, past the end or of another log never reads a torn entry', async (t) => {
   const outputs = (await temporary(t)).open()
   for (let n = 0; n < 5; n++) await outputs.append('task', entry(n, `${n};`))
   t.is(await text(outputs, 1), '0;1;2;3;4;')
@@ -62,7 +62,7 @@ const damages: [string, (log: string, index: string) => Promise<void>, string][]
   ],
 ]
 for (const [what, damage, kept] of damages)
-  test(`F03 after ${what} the log opens with all that was whole, and goes on`, async (t) => {
+  test(`F03 after ${what} the log opens with all whole entries, and continues`, async (t) => {
     const { open, log, index } = await temporary(t)
     const before = open()
     for (let n = 0; n < 5; n++) await before.append('task', entry(n, `${n};`))
@@ -77,10 +77,10 @@ for (const [what, damage, kept] of damages)
     t.is(await text(open()), `${kept}next`)
   })
 
-test('a write that fails takes all that waits behind it along: nothing is stored past a gap', async (t) => {
+test('a failed write rejects all writes queued behind it, so that no entry follows a gap', async (t) => {
   const outputs = (await temporary(t)).open()
   await outputs.append('task', entry(0, '0;'))
-  // A host id that the index can't hold stands for any write that the disk refuses.
+  // A host id too large for the index stands for any write that the disk rejects.
   const refused = outputs.append('task', entry(1, '1;', { hostId: 2 ** 60 }))
   const behind = [outputs.append('task', entry(2, '2;')), outputs.append('task', entry(3, '3;'))]
   const outcomes = await Promise.allSettled([refused, ...behind])
@@ -94,7 +94,7 @@ test('a write that fails takes all that waits behind it along: nothing is stored
 })
 
 test.serial(
-  'F03 after an fsync that failed nothing is taken any more, for it would stand behind a gap',
+  'F03 after a failed fsync no more output is accepted, because it would follow a gap',
   async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
     t.teardown(() => rm(directory, { recursive: true, force: true }))
@@ -106,7 +106,8 @@ test.serial(
       Object.assign(realDisk, real)
     })
     const later: Promise<void>[] = []
-    // The second comes while the fsync of the first runs, the third after it has failed, when the disk seems well again.
+    // The second append comes during the fsync of the first; the third after the failure, when the disk seems to work
+    // again.
     realDisk.datasync = async () => {
       Object.assign(realDisk, real)
       later.push(outputs.append('task', entry(1, '1;')))

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../../../fixtures/rsm.ts'
 
 recordingsContract(test, async (t) => openFileRecordings(temporaryDirectory(t)))
 
-test('A06 a bit that flips anywhere in a recording, or in the file of its checks, is told with file and place', async (t) => {
+test('A06 any flipped bit in a recording or its checksum file is reported with file and position', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 's1.cast')
   const recordings = await openFileRecordings(directory)
@@ -30,7 +30,7 @@ test('A06 a bit that flips anywhere in a recording, or in the file of its checks
         (error: Error) => error.message,
       )
       const isTold = told?.startsWith(`the recording is damaged: ${path}`) === true
-      // Of the checks themselves: one that is not read any more says nothing of a recording that is whole.
+      // A flipped bit in the checksums may be harmless if they are no longer needed for a whole recording.
       if (!isTold && (told !== null || file === path))
         return t.fail(`bit ${bit & 7} of byte ${bit >> 3} of ${file}: ${told}`)
     }

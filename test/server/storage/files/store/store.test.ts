@@ -29,7 +29,7 @@ storeContract(test, async (teardown) => {
   }
 })
 
-/** Writes and rewrites until the store has made so many snapshots. */
+/** Writes and rewrites until the store has made this number of snapshots. */
 async function churn(store: Store, directory: string, snapshots: number): Promise<number> {
   const seen = new Set<string>()
   for (let turn = 0; seen.size <= snapshots && turn < 5000; turn++) {
@@ -46,7 +46,7 @@ async function churn(store: Store, directory: string, snapshots: number): Promis
   return seen.size
 }
 
-test('compaction keeps everything, one generation back, and never gives an id out again', async (t) => {
+test('compaction keeps all records and the previous generation, and never reuses an id', async (t) => {
   const directory = await temporary((end) => t.teardown(end))
   const store = await openJsonStore({ directory, compactAfterBytes: 8192 })
   t.true((await churn(store, directory, 4)) > 4)
@@ -66,7 +66,7 @@ test('compaction keeps everything, one generation back, and never gives an id ou
   t.is(await again.transact((tx) => tx.nextId('hosts')), highest + 1)
 })
 
-test('directory and files are closed to other users', async (t) => {
+test('directory and files are inaccessible to other users', async (t) => {
   const directory = join(await temporary((end) => t.teardown(end)), 'store')
   const store = await openJsonStore({ directory })
   t.teardown(() => store.close())
@@ -76,7 +76,7 @@ test('directory and files are closed to other users', async (t) => {
   }
 })
 
-test('a disk that fails in fsync is never tried again: callers are refused and the process is told to end', async (t) => {
+test('a disk that fails in fsync is not retried: callers are refused and the process must exit', async (t) => {
   const directory = await temporary((end) => t.teardown(end))
   let broken = false
   let syncs = 0
@@ -110,7 +110,7 @@ test('a disk that fails in fsync is never tried again: callers are refused and t
   t.regex(store.readOnlyReason ?? '', /EIO/)
 })
 
-test('a full disk that wrote short is cut back; what waited is refused with what it built upon; writes come back', async (t) => {
+test('a partial write on a full disk is cut back, waiting writes are refused, and writing resumes later', async (t) => {
   const directory = await temporary((end) => t.teardown(end))
   const { realDisk } = await import('../../../../../src/disk/disk.ts')
   let full = false
@@ -139,7 +139,7 @@ test('a full disk that wrote short is cut back; what waited is refused with what
   t.is(store.readOnlyReason, null)
   await store.transact((tx) => tx.put('hosts', host(2, 'web2')))
   await store.close()
-  const again = await openJsonStore({ directory, log: () => t.fail('nothing was to be mended') })
+  const again = await openJsonStore({ directory, log: () => t.fail('the store needed no repair') })
   t.teardown(() => again.close())
   t.is((await again.query('hosts')).items.length, 2)
 })
