@@ -3,7 +3,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { entries, finished, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('P27 a cancel ends what runs, and what has not started never will', async (t) => {
+test('P27 a cancel ends running executions, and pending ones never start', async (t) => {
   const server = await startTestServer(t)
   const identities = [await server.enroll('web1'), await server.enroll('web2')]
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
@@ -28,7 +28,7 @@ test('P27 a cancel ends what runs, and what has not started never will', async (
   t.false(agents[1]?.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('a cancel of a finished task is a 409, a repeated one changes nothing', async (t) => {
+test('a cancel of a finished task is a 409; a repeated cancel changes nothing', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -42,7 +42,7 @@ test('a cancel of a finished task is a 409, a repeated one changes nothing', asy
   t.is((await server.api('POST', '/api/tasks/nosuch/cancel')).status, 404)
 })
 
-test('P27 an agent that is away is told of the cancel when it returns', async (t) => {
+test('P27 a disconnected agent receives the cancel when it returns', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -59,7 +59,7 @@ test('P27 an agent that is away is told of the cancel when it returns', async (t
   t.is((await finished(server, taskId)).results[0]?.status, 'CANCELLED')
 })
 
-test('P27 where the execution itself got lost, the cancel goes before it', async (t) => {
+test('P27 if the execution itself was lost, the cancel is sent before it', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -90,7 +90,7 @@ test('a task that waits for a host is cancelled at once', async (t) => {
   t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('P27 a cancel that a base-protocol agent can not carry out ends LOST; its end becomes the late result', async (t) => {
+test('P27 a cancel that a base-protocol agent cannot carry out ends LOST; its end becomes the late result', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })
@@ -113,7 +113,7 @@ test('P27 a cancel that a base-protocol agent can not carry out ends LOST; its e
   )
 })
 
-test('cancel and end at the same moment: the first on disk wins, and nothing hangs', async (t) => {
+test('when cancel and end coincide, the first on disk wins, and nothing hangs', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -129,7 +129,7 @@ test('cancel and end at the same moment: the first on disk wins, and nothing han
   }
 })
 
-test('after a cancel an exit code other than 0 is no success, whatever the agent calls it', async (t) => {
+test('after a cancel a nonzero exit code is not a success, whatever status the agent reports', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)

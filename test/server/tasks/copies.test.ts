@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 const original = { instanceId: 'original', journal: { sequence: 10 } }
 const copy = { instanceId: 'copy', journal: { sequence: 10 } }
 
-/** An agent that was sent an execution; `hello` is what the agent said before. */
+/** Links an agent with the HELLO `hello` and sends it an execution. */
 async function sent(t: ExecutionContext, hello: Parameters<typeof ScriptedAgent.link>[2] = original) {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
@@ -20,7 +20,7 @@ async function sent(t: ExecutionContext, hello: Parameters<typeof ScriptedAgent.
 const executions = (agent: ScriptedAgent) =>
   agent.heard.filter(({ type }) => type === 'EXECUTE_SCRIPT').length
 
-test('A01 P48 P50 a copy of an agent that links while a script runs silently is not sent that script, and the next one runs once', async (t) => {
+test('A01 P48 P50 a copied agent that links while a script runs is not sent that script; the next one runs once', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   await agent.settled()
@@ -35,7 +35,7 @@ test('A01 P48 P50 a copy of an agent that links while a script runs silently is 
   t.is(executions(second), 1)
 })
 
-test('A01 P48 a copy of an agent is not sent what the original was sent and has not said a word of', async (t) => {
+test('A01 P48 a copied agent is not sent an execution that the original never acknowledged', async (t) => {
   const { server, identity, taskId } = await sent(t)
   const second = await ScriptedAgent.link(server, identity, copy)
   const [result] = (await finished(server, taskId)).results
@@ -46,15 +46,15 @@ test('A01 P48 a copy of an agent is not sent what the original was sent and has 
 })
 
 const again = [
-  ['the same process, whose journal stands where it stood', original, 'sent'],
-  ['the same process, whose journal went on', { ...original, journal: { sequence: 12 } }, 'sent'],
+  ['the same process, whose journal is unchanged', original, 'sent'],
+  ['the same process, whose journal has advanced', { ...original, journal: { sequence: 12 } }, 'sent'],
   ['the same process, whose journal has gone back', { ...original, journal: { sequence: 9 } }, 'LOST'],
-  ['the same process without a word of its journal', { instanceId: 'original' }, 'LOST'],
+  ['the same process without its journal', { instanceId: 'original' }, 'LOST'],
   ['another process on the same journal', { ...copy, journal: { sequence: 12 } }, 'LOST'],
   ['an agent of 0.1.0 on the same journal', {}, 'LOST'],
 ] as const
 for (const [who, hello, becomes] of again)
-  test(`A01 P48 what was sent, and neither received nor named: ${who} → ${becomes}`, async (t) => {
+  test(`A01 P48 an execution sent, but neither received nor named: ${who} → ${becomes}`, async (t) => {
     const { server, identity, agent, taskId } = await sent(t)
     await agent.cut()
     const next = await ScriptedAgent.link(server, identity, hello)
@@ -69,7 +69,7 @@ for (const [who, hello, becomes] of again)
     }
   })
 
-test('A01 P48 an agent of 0.1.0, which says nothing of its process, is sent again what it has not named, as ever', async (t) => {
+test('A01 P48 an agent of 0.1.0, which does not report its process, is sent an unnamed execution again', async (t) => {
   const { server, identity, agent, taskId } = await sent(t, {})
   await agent.cut()
   const next = await ScriptedAgent.link(server, identity)
@@ -78,7 +78,7 @@ test('A01 P48 an agent of 0.1.0, which says nothing of its process, is sent agai
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('A01 P48 a journal that has gone back behind what its process said of another task is not trusted with the rest', async (t) => {
+test('A01 P48 a journal older than its process reported for another task is not trusted with the rest', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   const other = await startTask(server, [identity.hostId])
   await agent.execution(other)
@@ -92,7 +92,7 @@ test('A01 P48 a journal that has gone back behind what its process said of anoth
   t.is(executions(next), 0)
 })
 
-test('A01 P48 what a HELLO names goes on, whoever says it', async (t) => {
+test('A01 P48 an execution named in a HELLO continues, whichever agent names it', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   const second = await ScriptedAgent.link(server, identity, {
@@ -104,7 +104,7 @@ test('A01 P48 what a HELLO names goes on, whoever says it', async (t) => {
   t.is(executions(second), 0)
 })
 
-test('A01 P50 that an agent has an execution is on disk a second later: a server that was restarted knows it', async (t) => {
+test('A01 P50 a receipt is on disk within a second, so a restarted server knows that the agent has the execution', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   await agent.settled()
@@ -116,7 +116,7 @@ test('A01 P50 that an agent has an execution is on disk a second later: a server
   t.is(executions(next), 0)
 })
 
-test('A01 P50 SCRIPT_RECEIVED of a task that is not there, not this host’s, or has ended', async (t) => {
+test('A01 P50 SCRIPT_RECEIVED for a foreign task is a 403, for an unknown one a 404, for an ended one ignored', async (t) => {
   const { server, agent, taskId } = await sent(t)
   const other = await server.enroll('web2')
   const stranger = await ScriptedAgent.link(server, other, copy)
@@ -131,7 +131,7 @@ test('A01 P50 SCRIPT_RECEIVED of a task that is not there, not this host’s, or
   t.false(agent.heard.some(({ type, payload }) => type === 'ERROR' && payload.refId === late))
 })
 
-test('A01 P50 a hundred acknowledgements cost the server one commit, and none where the scripts end before', async (t) => {
+test('A01 P50 a hundred acknowledgements cost one commit, or none if the scripts end first', async (t) => {
   const server = await startTestServer(t, { metricsOpen: true })
   const commits = async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text()
@@ -145,7 +145,7 @@ test('A01 P50 a hundred acknowledgements cost the server one commit, and none wh
   for (const [n, id] of ids.entries()) agent.received(id, 11 + n)
   await agent.settled()
   t.is(await commits(), before)
-  await until('they are noted', async () => (await commits()) > before)
+  await until('they are recorded', async () => (await commits()) > before)
   for (const id of ids) t.is((await task(server, id)).results[0]?.status, 'RUNNING')
   t.is(await commits(), before + 1)
 })

@@ -37,7 +37,7 @@ async function trusting(server: TestServer, agentId: string) {
   return { identity: { hostId, agentId, token }, keyId, isSigned }
 }
 
-test('P16 P19 every execution is signed for this agent, over every field, and expires in 5 minutes', async (t) => {
+test('P16 P19 every execution is signed for its agent, over every field, and expires in 5 minutes', async (t) => {
   const server = await startTestServer(t)
   const { identity, keyId, isSigned } = await trusting(server, 'signed')
   const agent = await ScriptedAgent.link(server, identity, { linkId: 'of-this-link' })
@@ -77,7 +77,7 @@ test('P16 P19 every execution is signed for this agent, over every field, and ex
   t.false(shown.includes('hidden'))
 })
 
-test('P36 what is sent over a link carries the linkId of its HELLO, signed; where that has none, none', async (t) => {
+test("P36 frames carry the signed linkId of the link's HELLO, and none if that HELLO has none", async (t) => {
   const server = await startTestServer(t)
   const { identity, isSigned } = await trusting(server, 'web1')
   const link = (more: object) => ScriptedAgent.link(server, identity, { ...withTerminals, ...more })
@@ -101,7 +101,7 @@ test('P36 what is sent over a link carries the linkId of its HELLO, signed; wher
   t.false('linkId' in (await third.execution(taskId)))
 })
 
-test('P11 an agent of ours says HELLO first, or the link is closed with 4400', async (t) => {
+test('P11 an agent of rsm that does not send HELLO first has its link closed with 4400', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { hello: false })
@@ -120,22 +120,22 @@ test('P11 a second HELLO, or one of a base-protocol agent, is answered with ERRO
 
 for (const [what, data] of [
   ['a binary frame', Buffer.from('{}')],
-  ['text that is no JSON', '{"type":'],
-  ['JSON that is no object', '[]'],
+  ['text that is not JSON', '{"type":'],
+  ['JSON that is not an object', '[]'],
   ['null', 'null'],
   ['an empty frame', ''],
   ['a frame without type', '{"id":"1"}'],
   ['a frame without id', '{"type":"SCRIPT_OUTPUT"}'],
   ['a number for a type', '{"type":1,"id":"1"}'],
 ] as const)
-  test(`P32 ${what} closes the link with 4400, and the server lives on`, async (t) => {
+  test(`P32 ${what} closes the link with 4400, and the server keeps running`, async (t) => {
     const { server, identity, agent } = await linked(t)
     agent.socket.send(data, { binary: typeof data !== 'string' })
     t.is((await agent.closed).code, 4400)
     await (await ScriptedAgent.link(server, identity)).settled()
   })
 
-test('P33 a frame over 1 MiB closes the link with 1009; one just below is taken', async (t) => {
+test('P33 a frame over 1 MiB closes the link with 1009; one just below is accepted', async (t) => {
   const { server, identity, agent } = await linked(t)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -146,7 +146,7 @@ test('P33 a frame over 1 MiB closes the link with 1009; one just below is taken'
   t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
 })
 
-test('P31 an unknown type is answered with ERROR that names it and the frame; the link stays', async (t) => {
+test('P31 an unknown type is answered with an ERROR that names type and frame, and the link stays open', async (t) => {
   const { agent } = await linked(t)
   for (const type of ['NOSUCH', '__proto__', 'constructor', 'EXECUTE_SCRIPT', 'x'.repeat(10_000)]) {
     agent.socket.send(JSON.stringify({ type, id: type.slice(0, 20), timestamp: '', payload: {} }))
@@ -157,7 +157,7 @@ test('P31 an unknown type is answered with ERROR that names it and the frame; th
   await agent.settled()
 })
 
-test('P31 ERROR never answers ERROR', async (t) => {
+test('P31 an ERROR is never answered with ERROR', async (t) => {
   const { agent } = await linked(t)
   agent.send('ERROR', { code: 400, message: 'you', refId: null })
   agent.socket.send(JSON.stringify({ type: 'ERROR', id: 'bad', payload: { code: 'x' } }))
@@ -169,7 +169,7 @@ test('P31 ERROR never answers ERROR', async (t) => {
   )
 })
 
-test('P31 a payload that is malformed is answered with ERROR, and changes nothing', async (t) => {
+test('P31 a malformed payload is answered with ERROR and changes nothing', async (t) => {
   const { server, identity, agent } = await linked(t)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -196,7 +196,7 @@ test('P31 a payload that is malformed is answered with ERROR, and changes nothin
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('P29 frames for an unknown task are answered with ERROR 404, which names the frame', async (t) => {
+test('P29 frames for an unknown task are answered with an ERROR 404 that names the frame', async (t) => {
   const { agent } = await linked(t)
   const id = agent.send('SCRIPT_OUTPUT', { taskId: 'nosuch', stream: 'stdout', data: 'x', sequence: 0 })
   t.like(await agent.next('ERROR'), { code: 404, refId: id })
@@ -222,7 +222,7 @@ test("P30 frames for another host's task are refused with 403 and change nothing
   t.is((await task(server, taskId)).results[0]?.exitCode, 0)
 })
 
-test('P30 the record of an ended task says whose it was, also where its results are gone', async (t) => {
+test('P30 the record of an ended task knows its hosts even without its results', async (t) => {
   const { services, engine, results } = await startInsides(t)
   const [own, foreign] = await Promise.all(
     ['web1', 'web2'].map(async (hostname, at) => {
@@ -246,7 +246,7 @@ test('P30 the record of an ended task says whose it was, also where its results 
   t.deepEqual(foreign.agent.errors, [403])
 })
 
-test('P28 an end of an ended task that is repeated many times reads its results once', async (t) => {
+test('P28 repeated ends of an ended task read its results only once', async (t) => {
   const { services, engine, results } = await startInsides(t)
   const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const agent = noted(id)
@@ -273,7 +273,7 @@ test('P28 an end of an ended task that is repeated many times reads its results 
   t.is(reads, 1)
 })
 
-test('P28 frames for a task that has ended are acknowledged and dropped; final states never change', async (t) => {
+test('P28 frames for an ended task are acknowledged and dropped; final states never change', async (t) => {
   const { server, identity, agent } = await linked(t)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -289,7 +289,7 @@ test('P28 frames for a task that has ended are acknowledged and dropped; final s
   t.deepEqual((await server.data('GET', `/api/tasks/${taskId}/logs`)).entries, [])
 })
 
-test('P28 what is learnt of a LOST host goes to lateResult, while its task runs and after', async (t) => {
+test('P28 later reports about a LOST host go to lateResult, during its task and after', async (t) => {
   const { server, identity, agent } = await linked(t)
   const second = await server.enroll('web2')
   const other = await ScriptedAgent.link(server, second)

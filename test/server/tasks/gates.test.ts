@@ -9,15 +9,15 @@ const text = { script: { content: 'true' } }
 const bad: [string, object, string, RegExp][] = [
   ['retries below 0', { verify: { ...text, retries: -1 } }, 'verify.retries', /./],
   ['too many retries', { verify: { ...text, retries: 1001 } }, 'verify.retries', /./],
-  ['a part of a retry', { verify: { ...text, retries: 0.5 } }, 'verify.retries', /./],
+  ['a fraction of a retry', { verify: { ...text, retries: 0.5 } }, 'verify.retries', /./],
   ['an interval below 0', { verify: { ...text, intervalSeconds: -1 } }, 'verify.intervalSeconds', /./],
   ['a timeout below 0', { verify: { ...text, timeout: -1 } }, 'verify.timeout', /./],
   ['neither script nor scriptId', { verify: { retries: 1 } }, 'verify', /exactly one of scriptId and script/],
   ['both of them', { rollback: { ...text, scriptId: 1 } }, 'rollback', /exactly one of scriptId and script/],
-  ['a script that is not there', { rollback: { scriptId: 77 } }, 'rollback.scriptId', /no such script/],
+  ['a script that does not exist', { rollback: { scriptId: 77 } }, 'rollback.scriptId', /no such script/],
   ['an empty text', { verify: { script: { content: '' } } }, 'verify.script.content', /./],
   [
-    'a text of another form',
+    'a script in another language',
     { verify: { script: { content: '#!/usr/bin/perl\n' } } },
     'verify.script.content',
     /./,
@@ -29,10 +29,10 @@ const bad: [string, object, string, RegExp][] = [
     /./,
   ],
   ['retries of a rollback', { rollback: { ...text, retries: 1 } }, 'rollback.retries', /./],
-  ['a name that is none of ours', { verify: { ...text, retry: 1 } }, 'verify.retry', /./],
+  ['an unknown name', { verify: { ...text, retry: 1 } }, 'verify.retry', /./],
 ]
 
-test('each fault of gates is refused by the name of its field, and starts nothing', async (t) => {
+test('each error in gates is reported with its field, and no task starts', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const target = { hostIds: [hostId] }
@@ -52,7 +52,7 @@ test('each fault of gates is refused by the name of its field, and starts nothin
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
-test('what stored gates declare is judged with the params of the script', async (t) => {
+test('parameters that stored gate scripts declare are validated with those of the script', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const store = async (name: string, line: string) =>
@@ -74,11 +74,11 @@ test('what stored gates declare is judged with the params of the script', async 
   t.is((await ask({ VERSION: '1', PORT: '80' })).status, 200)
 })
 
-test('the longest scripts that the API takes go in one message', async (t) => {
+test('the longest scripts that the API accepts fit into one message', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { gates: true } })
-  // A body has 2 MiB at most, and these take six bytes in JSON.
+  // A request body has at most 2 MiB, and each of these characters takes six bytes in JSON.
   const content = `true #${'\u0001'.repeat(345_000)}`
   const { id: scriptId } = await server.data('POST', '/api/scripts', { name: 'long', type: 'BASH', content })
   const gates = { verify: { scriptId }, rollback: { scriptId } }
@@ -89,7 +89,7 @@ test('the longest scripts that the API takes go in one message', async (t) => {
   t.true(JSON.stringify(sent).length < 8 * 1024 * 1024)
 })
 
-test('an installation takes no gates', async (t) => {
+test('an installation with gates is refused', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const { status, body } = await server.api('POST', '/api/tasks', {

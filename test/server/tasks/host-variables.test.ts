@@ -4,7 +4,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('A16 P16 a script sees the name, tags and clusters that the server has for its host at that moment', async (t) => {
+test('A16 P16 a script sees the current name, tags and clusters of its host', async (t) => {
   const server = await startTestServer(t)
   const agent = await realAgent(t, server, { hostname: 'web1' })
   const { hostId } = agent
@@ -27,11 +27,11 @@ RSM_TAG_TIER=it's 1
 param
 `,
   )
-  // They are no params of the task.
+  // The variables are not parameters of the task.
   t.deepEqual((await server.data('GET', `/api/tasks/${taskId}`)).params, { OWN: 'param' })
 })
 
-test('A16 P16 a base-protocol agent is sent the params alone; RSM_ names are refused as params', async (t) => {
+test('A16 P16 a base-protocol agent gets the parameters alone; parameters named RSM_ are refused', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const base = await ScriptedAgent.link(server, identity, { storeId: null })
@@ -50,7 +50,7 @@ test('A16 P16 a base-protocol agent is sent the params alone; RSM_ names are ref
   }
 })
 
-test('A16 P16 what is sent once more has the variables too', async (t) => {
+test('A16 P16 an execution that is sent again includes the variables', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const first = await ScriptedAgent.link(server, identity)

@@ -3,7 +3,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('the same Idempotency-Key of the same user answers the first task and starts nothing', async (t) => {
+test('a repeated Idempotency-Key of the same user returns the first task and starts nothing', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -56,7 +56,7 @@ test('async:false answers when the task has ended, with its final status and res
   t.is(body.data.hostCount, 1)
 })
 
-test('faults of an execution all come at once, and nothing starts', async (t) => {
+test('all errors of an execution are reported at once, and no task starts', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const cases: [object, string[]][] = [

@@ -6,7 +6,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
-test('F10 what many hosts tell at once of a task that has ended as LOST is all kept', async (t) => {
+test('F10 simultaneous late results of many LOST hosts are all kept', async (t) => {
   const server = await startTestServer(t)
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const identities = await Promise.all(names.map((name) => server.enroll(name)))
@@ -31,7 +31,7 @@ test('F10 what many hosts tell at once of a task that has ended as LOST is all k
   )
 })
 
-test('F09 a LOST that is told twice is no late result', async (t) => {
+test('F09 a LOST that is reported twice is not a late result', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('a')
   const agent = await ScriptedAgent.link(server, identity)
@@ -45,7 +45,7 @@ test('F09 a LOST that is told twice is no late result', async (t) => {
   t.like(result, { status: 'LOST', exitCode: null, lateResult: null })
 })
 
-test('a late result of a task that is being removed leaves nothing of it behind', async (t) => {
+test('a late result of a task that is being removed leaves nothing behind', async (t) => {
   const { services, engine, results, context } = await startInsides(t)
   const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const agent = noted(id)

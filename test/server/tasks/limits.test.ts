@@ -5,7 +5,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('P09 limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
+test('P09 limits are sent, signed, to an agent that enforces them, and the task shows them', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const all: LimitName[] = ['memoryMB', 'processes', 'cpuPercent']
@@ -22,7 +22,7 @@ test('P09 limits go to an agent that enforces each of them, signed with the rest
   t.deepEqual({ limits: kept, runAs }, { limits, runAs: 'app' })
 })
 
-test('P09 an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
+test('P09 an agent that lacks a limit is not sent the script: its host is FAILED with 126, and the plan continues', async (t) => {
   const server = await startTestServer(t)
   const old = await server.enroll('web1')
   const partly = await server.enroll('web2')
@@ -51,7 +51,7 @@ test('P09 an agent that does not know a limit is sent nothing: the host FAILED w
   t.is((await agents[0]?.execution(again))?.limits, undefined)
 })
 
-test('a base-protocol agent is sent nothing that is to run as another user', async (t) => {
+test('a base-protocol agent is not sent scripts that must run as another user', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })
@@ -61,7 +61,7 @@ test('a base-protocol agent is sent nothing that is to run as another user', asy
   t.regex(results[0]?.error ?? '', /cannot run scripts as another user/)
 })
 
-test('limits outside their bounds, or with another name, are a 400 that names them', async (t) => {
+test('limits out of bounds or with unknown names are a 400 that names them', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   for (const [limits, field] of [
@@ -81,7 +81,7 @@ test('limits outside their bounds, or with another name, are a 400 that names th
   }
 })
 
-test('P09 a host shows how its agent runs scripts, after a restart of the server too; null for one that never said', async (t) => {
+test('P09 a host shows how its agent runs scripts, even after a server restart, or null if never reported', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const shown = async () => ((await server.data('GET', `/api/hosts/${identity.hostId}`)) as Host).agent

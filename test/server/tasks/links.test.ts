@@ -15,7 +15,7 @@ async function sent(t: ExecutionContext, options: { storeId?: string | null; tas
   return { server, identity, agent, taskId }
 }
 
-test('P17 a link cut before the agent has named the execution: it is sent again to the same journal', async (t) => {
+test('P17 an execution not yet named when its link is cut is sent again to the same journal', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   await agent.cut()
   const again = await ScriptedAgent.link(server, identity)
@@ -25,7 +25,7 @@ test('P17 a link cut before the agent has named the execution: it is sent again 
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('P17 a link cut after the agent has named the execution: it is not sent again, and goes on from what is stored', async (t) => {
+test('P17 an execution named before its link is cut is not sent again, and continues from the stored output', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.output(taskId, 0, 'a')
   await agent.acknowledged(taskId, 0)
@@ -41,7 +41,7 @@ test('P17 a link cut after the agent has named the execution: it is not sent aga
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'ab')
 })
 
-test('P17 another journal makes what was sent to the former one LOST, and nothing starts twice', async (t) => {
+test('P17 executions sent to another journal are LOST, and nothing starts twice', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   await agent.cut()
   const other = await ScriptedAgent.link(server, identity, { storeId: 'store-2' })
@@ -53,7 +53,7 @@ test('P17 another journal makes what was sent to the former one LOST, and nothin
   t.false(other.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('P17 an agent that no longer names what it had named: LOST', async (t) => {
+test('P17 an execution that its agent named once but no longer names is LOST', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   await agent.cut()
   const named = await ScriptedAgent.link(server, identity, {
@@ -67,7 +67,7 @@ test('P17 an agent that no longer names what it had named: LOST', async (t) => {
   t.regex(result?.error ?? '', /no longer knows/)
 })
 
-test('an agent that still has in its queue what is LOST is told to cancel it', async (t) => {
+test('an agent that still has a LOST execution in its queue is asked to cancel it', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   await agent.cut()
   const named = { tasks: [{ taskId, state: 'QUEUED', lastSequence: -1 }] }
@@ -79,7 +79,7 @@ test('an agent that still has in its queue what is LOST is told to cancel it', a
   t.is((await again.next('CANCEL_SCRIPT')).taskId, taskId)
 })
 
-test('F12 an agent that does not name what it has sent output of: LOST, and not sent to the copy of its journal', async (t) => {
+test('F12 an execution with output that its agent no longer names is LOST, and not sent to a copy of the journal', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.output(taskId, 0, 'one')
   await agent.next('SCRIPT_ACK')
@@ -90,7 +90,7 @@ test('F12 an agent that does not name what it has sent output of: LOST, and not 
   t.false(copy.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('P17 a base-protocol agent is sent an execution once; its word over a second link still counts', async (t) => {
+test('P17 a base-protocol agent is sent an execution once, and its result over a second link still counts', async (t) => {
   const { server, identity, agent, taskId } = await sent(t, { storeId: null })
   await agent.cut()
   const again = await ScriptedAgent.link(server, identity, { storeId: null })
@@ -100,7 +100,7 @@ test('P17 a base-protocol agent is sent an execution once; its word over a secon
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('P26 a link cut after the end was sent and before its acknowledgement: one result, and the repeat is released', async (t) => {
+test('P26 an end repeated because its acknowledgement was lost is released, with one result', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.output(taskId, 0, 'a')
   agent.complete(taskId, 3, { lastSequence: 0 })
@@ -118,7 +118,7 @@ test('P26 a link cut after the end was sent and before its acknowledgement: one 
   t.is((await entries(server, taskId)).length, 1)
 })
 
-test('P12 a new link replaces the old one, whose frames are void; the task goes on', async (t) => {
+test('P12 a new link replaces the old one, whose frames are void; the task continues', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.output(taskId, 0, 'old;')
   await agent.acknowledged(taskId, 0)
@@ -135,7 +135,7 @@ test('P12 a new link replaces the old one, whose frames are void; the task goes 
   t.true((await server.data('GET', `/api/hosts/${identity.hostId}`)).agent.connected)
 })
 
-test('P13 F12 three replacements within a minute: new links are refused, the one that holds the link keeps it', async (t) => {
+test('P13 F12 three replacements within a minute make the server refuse new links; the current one stays', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const links = []
@@ -148,7 +148,7 @@ test('P13 F12 three replacements within a minute: new links are refused, the one
   t.is(status, 'WARNING')
   t.regex(statusReason, /two agents/)
   await links[3]?.cut()
-  await until('the server sees that the link is gone', async () => !(await host()).agent.connected)
+  await until('the server notices that the link is gone', async () => !(await host()).agent.connected)
   const next = await ScriptedAgent.link(server, identity)
   await next.settled()
 })
@@ -170,13 +170,13 @@ test("P04 P15 a link is opened by the agent's own token only", async (t) => {
     })
 })
 
-test('a link that is replaced while executions are being marked as sent gets every one of them exactly once', async (t) => {
+test('executions marked as sent while their link is replaced are each sent exactly once', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   let link = await ScriptedAgent.link(server, identity, { maxExecutions: 100 })
   const known = new Set<string>()
   const tasks: string[] = []
-  // A third replacement would be taken for a second agent.
+  // A third replacement would count as a second agent.
   for (let round = 0; round < 2; round++) {
     const starting = Array.from({ length: 8 }, () => startTask(server, [identity.hostId]))
     const [next] = await Promise.all([
@@ -201,7 +201,7 @@ test('a link that is replaced while executions are being marked as sent gets eve
   }
 })
 
-test('A host is connected when its agent can be sent something: for one of ours, after its HELLO', async (t) => {
+test('a host counts as connected once its agent can receive frames; an agent of rsm, after its HELLO', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const isConnected = async () =>
@@ -209,12 +209,12 @@ test('A host is connected when its agent can be sent something: for one of ours,
   const first = await ScriptedAgent.link(server, identity, { hello: false })
   t.false(await isConnected())
   first.hello('store-1')
-  await until('its HELLO was heard', isConnected)
+  await until('its HELLO has arrived', isConnected)
   const second = await ScriptedAgent.link(server, identity, { hello: false })
   await first.closed
-  t.false(await isConnected(), 'the newer link has said nothing yet')
+  t.false(await isConnected(), 'the newer link has not sent HELLO yet')
   second.hello('store-1')
-  await until('the HELLO of the newer one was heard', isConnected)
+  await until('the HELLO of the newer one has arrived', isConnected)
   const seedOnly = await ScriptedAgent.link(server, identity, { storeId: null })
   await second.closed
   t.true(await isConnected())

@@ -12,7 +12,7 @@ async function started(t: ExecutionContext, options: { base?: boolean; task?: ob
   return { server, identity, agent, taskId }
 }
 
-test('P22 output that is sent twice is stored once, and acknowledged both times', async (t) => {
+test('P22 output that is sent twice is stored once and acknowledged both times', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.output(taskId, 0, 'a')
   agent.output(taskId, 1, 'b', 'stderr')
@@ -32,7 +32,7 @@ test('P22 output that is sent twice is stored once, and acknowledged both times'
   t.true(ended.results[0]?.outputComplete)
 })
 
-test('P21 nothing past a gap is stored or acknowledged; once it is filled, the rest goes on', async (t) => {
+test('P21 output past a gap is neither stored nor acknowledged; once the gap is filled, the rest continues', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.output(taskId, 0, 'a')
   agent.output(taskId, 2, 'c')
@@ -50,7 +50,7 @@ test('P21 nothing past a gap is stored or acknowledged; once it is filled, the r
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abcd')
 })
 
-test('P24 whether something was changed is in the result where its agent says so', async (t) => {
+test('P24 a result includes whether the script changed anything, if its agent reports it', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.complete(taskId, 0, { lastSequence: -1, changed: false })
   t.is((await finished(server, taskId)).results[0]?.changed, false)
@@ -62,20 +62,20 @@ test('P24 whether something was changed is in the result where its agent says so
 })
 
 const lacking = [
-  ['nothing of it came', { stdoutBytes: 9, lastSequence: -1 }, 'output is missing: 9 of 9 bytes of stdout'],
+  ['no output arrived', { stdoutBytes: 9, lastSequence: -1 }, 'output is missing: 9 of 9 bytes of stdout'],
   [
-    'both streams lack some',
+    'both streams are incomplete',
     { stdoutBytes: 9, stderrBytes: 4, lastSequence: 0 },
     'output is missing: 8 of 9 bytes of stdout, 4 of 4 bytes of stderr',
   ],
   [
-    'the agent has something to say as well',
+    'the agent reports an error as well',
     { stdoutBytes: 2, lastSequence: 0, error: 'it said so' },
     'it said so; output is missing: 1 of 2 bytes of stdout',
   ],
 ] as const
 for (const [what, end, error] of lacking)
-  test(`A02 P25 a result whose output is not complete says how much is missing: ${what}`, async (t) => {
+  test(`A02 P25 a result with incomplete output says how much is missing: ${what}`, async (t) => {
     const { server, agent, taskId } = await started(t)
     if (end.lastSequence === 0) agent.output(taskId, 0, 'a')
     agent.complete(taskId, 0, end)
@@ -83,7 +83,7 @@ for (const [what, end, error] of lacking)
     t.like(result, { status: 'SUCCESS', outputComplete: false, error })
   })
 
-test('P25 an end that overtakes its output settles when all up to lastSequence is stored', async (t) => {
+test('P25 an end that overtakes its output settles once everything up to lastSequence is stored', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.output(taskId, 0, 'a')
   agent.complete(taskId, 4, { lastSequence: 2 })
@@ -98,7 +98,7 @@ test('P25 an end that overtakes its output settles when all up to lastSequence i
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abc')
 })
 
-test('P23 a base-protocol agent may leave out numbers, start anywhere and count in microseconds', async (t) => {
+test('P23 a base-protocol agent may omit sequence numbers, start anywhere and count in microseconds', async (t) => {
   const { server, agent, taskId } = await started(t, { base: true })
   const base = 1_763_000_000_000_000
   for (const [step, data] of ['x', 'y', 'y again', 'z'].entries())
@@ -117,7 +117,7 @@ test('P23 a base-protocol agent may leave out numbers, start anywhere and count 
   t.false(agent.heard.some(({ type }) => type === 'SCRIPT_ACK'))
 })
 
-test('output of many hosts and streams keeps the order of each, and ids that ascend over the task', async (t) => {
+test('output of many hosts and streams keeps the order of each, with ids that ascend over the task', async (t) => {
   const server = await startTestServer(t)
   const identities = await Promise.all(['a', 'b', 'c'].map((name) => server.enroll(name)))
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
@@ -147,7 +147,7 @@ test('output of many hosts and streams keeps the order of each, and ids that asc
     )
 })
 
-test('output far past maxOutputBytes is cut, says truncated, and holds nobody up', async (t) => {
+test('output far past maxOutputBytes is cut, marked as truncated, and delays nothing', async (t) => {
   const { server, agent, taskId } = await started(t, { base: true, task: { maxOutputBytes: 1024 } })
   for (let n = 0; n < 20; n++) agent.output(taskId, n, 'x'.repeat(100_000))
   agent.complete(taskId)
@@ -158,7 +158,7 @@ test('output far past maxOutputBytes is cut, says truncated, and holds nobody up
   t.true(kept > 1024 && kept < 400_000, `${kept} bytes are kept`)
 })
 
-test('S10 empty output counts too: past the bound nothing is stored, all is acknowledged, after a restart as well', async (t) => {
+test('S10 empty output counts too: past the bound it is acknowledged but not stored, even after a restart', async (t) => {
   const { server, identity, agent, taskId } = await started(t, { task: { maxOutputBytes: 1024 } })
   for (let n = 0; n < 12_000; n++) agent.output(taskId, n, '')
   await agent.acknowledged(taskId, 11_999)
@@ -177,7 +177,7 @@ test('S10 empty output counts too: past the bound nothing is stored, all is ackn
   t.is((await entries(server, taskId)).length, kept)
 })
 
-test('output that is no UTF-8 is three times as long on the wire and is not cut for that', async (t) => {
+test('output that is not UTF-8 is not cut although it is three times as long on the wire', async (t) => {
   const { server, agent, taskId } = await started(t, { task: { maxOutputBytes: 200_000 } })
   for (let n = 0; n < 4; n++) agent.output(taskId, n, '\uFFFD'.repeat(50_000))
   agent.complete(taskId, 0, { lastSequence: 3, stdoutBytes: 200_000, truncated: false })
@@ -194,13 +194,13 @@ for (const [exitCode, status, end, error] of [
   [-1, 'SUCCESS', 'TIMEOUT', 'its agent says SUCCESS with exit code -1'],
   [0, 'SUCCESS', 'SUCCESS', null],
 ] as const)
-  test(`P24 exit code ${exitCode} told as ${status} is ${end}`, async (t) => {
+  test(`P24 exit code ${exitCode} reported as ${status} is ${end}`, async (t) => {
     const { server, agent, taskId } = await started(t, { task: { timeout: 60 } })
     agent.complete(taskId, exitCode, { status, lastSequence: -1 })
     t.like((await finished(server, taskId)).results[0], { status: end, exitCode, error })
   })
 
-test('what an agent says of an end is kept as one line without control characters', async (t) => {
+test('the error text of an agent is kept as one line without control characters', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.complete(taskId, 1, {
     lastSequence: -1,
@@ -212,7 +212,7 @@ test('what an agent says of an end is kept as one line without control character
   t.deepEqual(result?.survivors, [{ pid: 7, command: 'a\ufffd\ufffdb' }])
 })
 
-test('A07 survivors are null where an agent that knows its containment does not know them, and none where nobody tells', async (t) => {
+test('A07 survivors are null if an agent with containment cannot list them, and empty if none are reported', async (t) => {
   const { server, agent, taskId } = await started(t, { task: { timeout: 60 } })
   const error = 'processes that left their parents are not known'
   agent.complete(taskId, -1, { lastSequence: -1, containment: 'process-group', error })
@@ -225,7 +225,7 @@ test('A07 survivors are null where an agent that knows its containment does not 
   t.deepEqual((await finished(older.server, older.taskId)).results[0]?.survivors, [])
 })
 
-test('a lying start and end are replaced by what the server saw, and no duration is negative', async (t) => {
+test('implausible start and end times are replaced by those of the server, and no duration is negative', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.complete(taskId, 0, {
     lastSequence: -1,

@@ -15,7 +15,7 @@ const beat = (server: Pick<TestServer, 'api'>, { agentId, token }: { agentId: st
     { authorization: `Bearer ${token}` },
   )
 
-test('a host that was never heard is UNREACHABLE at once, and the result says why', async (t) => {
+test('a host never heard from is UNREACHABLE at once, and the result says why', async (t) => {
   const server = await startTestServer(t)
   const host = await server.data('POST', '/api/hosts', { hostname: 'silent', ip: '10.0.0.1' })
   const ended = await finished(server, await startTask(server, [host.id]))
@@ -33,7 +33,7 @@ test('a host that heartbeats without a link is UNREACHABLE after queueSeconds, n
   t.true((ended.duration ?? 0) >= 1000)
 })
 
-test('a WARNING is not why a host without a link is UNREACHABLE', async (t) => {
+test('the error of an unlinked host names the missing link, not its WARNING', async (t) => {
   const server = await startTestServer(t)
   const { hostId, agentId, token } = await server.enroll('web1')
   const degraded = { agentId, status: 'DEGRADED', linkFault: 'a proxy lets no WebSocket through' }
@@ -46,7 +46,7 @@ test('a WARNING is not why a host without a link is UNREACHABLE', async (t) => {
   )
 })
 
-test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neither is said to be ONLINE', async (t) => {
+test('A14 a task waits 15 s for a stopped agent and 120 s for others, and its messages do not call either ONLINE', async (t) => {
   let passed = 0
   const clock = { now: () => Date.now() + passed, monotonic: () => performance.now() + passed }
   const server = await startTestServer(t, { clock, heartbeatInterval: 600 })
@@ -78,7 +78,7 @@ test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neith
   t.regex(other?.error ?? '', /^cut1 is not linked, and was last heard 1\d\d s ago$/)
 })
 
-test('A14 @reachable selects who a script gets to, whatever warns; nobody else', async (t) => {
+test('A14 @reachable selects exactly the hosts that a script can reach, regardless of warnings', async (t) => {
   const server = await startTestServer(t, { warnAfter: 0 })
   const busy = await server.enroll('busy1')
   const agent = await ScriptedAgent.link(server, busy)
@@ -113,7 +113,7 @@ test('A14 @reachable selects who a script gets to, whatever warns; nobody else',
   t.is(refused.body.errors?.[0]?.field, 'name')
 })
 
-test('A14 a schedule on @status:ONLINE leaves out no host that has yet to link after a start of the server', async (t) => {
+test('A14 a schedule on @status:ONLINE includes hosts that have not linked yet after a server start', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -158,7 +158,7 @@ test('P07 a waiting task is counted in heartbeats, listed in the configuration, 
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('a waiting host stays PENDING over a restart of the server and is served after it', async (t) => {
+test('a waiting host stays PENDING over a server restart and is served afterwards', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
@@ -169,7 +169,7 @@ test('a waiting host stays PENDING over a restart of the server and is served af
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('a link that comes and goes before its HELLO gets nothing, and the task waits on', async (t) => {
+test('a link that closes before its HELLO gets nothing, and the task keeps waiting', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
@@ -181,7 +181,7 @@ test('a link that comes and goes before its HELLO gets nothing, and the task wai
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('P18 an agent gets no more at once than its HELLO says; more wait PENDING, in order', async (t) => {
+test('P18 an agent gets at most as many executions at once as its HELLO allows; others wait PENDING, in order', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { maxExecutions: 2 })
@@ -202,7 +202,7 @@ test('P18 an agent gets no more at once than its HELLO says; more wait PENDING, 
   for (const taskId of tasks) t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('a revoked agent is offered nothing more, and its running work does not hang on the dead link', async (t) => {
+test('a revoked agent is sent no more work, and its running work does not hang on the dead link', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -214,7 +214,7 @@ test('a revoked agent is offered nothing more, and its running work does not han
   t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('running work of a host is LOST as soon as its agent is revoked; what another host runs goes on', async (t) => {
+test('running work of a host is LOST as soon as its agent is revoked; other hosts continue', async (t) => {
   const server = await startTestServer(t)
   const [revoked, other] = [await server.enroll('web1'), await server.enroll('web2')]
   const agents = [await ScriptedAgent.link(server, revoked), await ScriptedAgent.link(server, other)] as const
@@ -236,7 +236,7 @@ test('running work of a host is LOST as soon as its agent is revoked; what anoth
   t.is((await finished(server, taskId)).counts.LOST, 1)
 })
 
-test('deleting a host with running work is a 409; forced, its results become LOST', async (t) => {
+test('deleting a host with running work is a 409; if forced, its results become LOST', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -251,7 +251,7 @@ test('deleting a host with running work is a 409; forced, its results become LOS
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /401/ })
 })
 
-test('100 hosts that are away end a task together: an fsync makes the ends of many durable', async (t) => {
+test('100 disconnected hosts end a task together: one fsync makes many ends durable', async (t) => {
   const server = await startTestServer(t)
   const ids = await Promise.all(
     Array.from({ length: 100 }, async (_, n): Promise<number> => {

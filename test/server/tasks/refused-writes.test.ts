@@ -11,7 +11,7 @@ async function fleet(insides: Insides, size: number): Promise<number[]> {
   return ids
 }
 
-/** Settles when the disk has been looked at, at this time or later, before something is written. */
+/** Settles when the server has checked the disk before a write, at time `from` or later. */
 async function lookedAt({ context: { store } }: Insides, from = 0): Promise<void> {
   const before = Object.getOwnPropertyDescriptor(store, 'readOnlyReason') ?? {}
   let isLooked = false
@@ -22,7 +22,7 @@ async function lookedAt({ context: { store } }: Insides, from = 0): Promise<void
       return before.get?.call(store)
     },
   })
-  await until('the disk is looked at', () => isLooked)
+  await until('the server checks the disk', () => isLooked)
   Object.defineProperty(store, 'readOnlyReason', before)
 }
 
@@ -52,7 +52,7 @@ test('a cancel that the disk refuses changes nothing; repeated, it ends everythi
   t.like(await ended(insides, taskId), { status: 'CANCELLED', counts: { CANCELLED: 2 } })
 })
 
-test('hosts that a full disk kept from being skipped are skipped when there is room', async (t) => {
+test('hosts that could not be skipped on a full disk are skipped once there is room', async (t) => {
   const insides = await startInsides(t)
   const ids = await fleet(insides, 3)
   const agents = ids.map((id) => noted(id))
@@ -76,7 +76,7 @@ test('hosts that a full disk kept from being skipped are skipped when there is r
   t.true(agents.slice(1).every(({ executions }) => executions.length === 0))
 })
 
-test('an end that the disk refuses is not acknowledged, and counts when it comes again', async (t) => {
+test('an end that the disk refuses is not acknowledged, and counts when it is repeated', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
@@ -95,7 +95,7 @@ test('an end that the disk refuses is not acknowledged, and counts when it comes
   t.like(await ended(insides, taskId), { status: 'FAILED', counts: { FAILED: 1 } })
 })
 
-test('an end that came before its output, and that the disk then refuses, closes the link to come again', async (t) => {
+test('an end that arrives before its output and is then refused by the disk closes the link to be repeated', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
@@ -115,7 +115,7 @@ test('an end that came before its output, and that the disk then refuses, closes
   t.like(await ended(insides, taskId), { status: 'FAILED', counts: { FAILED: 1 } })
 })
 
-test('an execution whose frame never left is sent when a full disk has room again, without a new HELLO', async (t) => {
+test('an execution whose frame was never sent is sent once a full disk has room, without a new HELLO', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
@@ -133,7 +133,7 @@ test('an execution whose frame never left is sent when a full disk has room agai
     target: { hostIds: [id] },
   })
   await until('the frame does not leave', () => refused === 1)
-  // Whoever comes meanwhile is not sent it: it may be taken back at any moment.
+  // A link that connects in between is not sent the execution, because it may be taken back at any moment.
   await insides.engine.linked(agent.link)
   t.is(agent.executions.length, 0)
   t.like(await insides.services.tasks.get(taskId), { counts: { RUNNING: 1 } })
@@ -143,13 +143,13 @@ test('an execution whose frame never left is sent when a full disk has room agai
   t.like(await ended(insides, taskId), { status: 'SUCCESS' })
 })
 
-test('what an agent must not run and a full disk kept from being refused is FAILED when there is room', async (t) => {
+test('an execution that its agent must not run is FAILED once a full disk has room again', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
   let looks = 0
   Object.defineProperty(agent.link.hello?.capabilities ?? {}, 'limits', {
-    // It is looked at once the execution is marked as sent.
+    // The dispatcher reads it once the execution is marked as sent.
     get() {
       looks += 1
       insides.refuse(looks === 1)
@@ -170,7 +170,7 @@ test('what an agent must not run and a full disk kept from being refused is FAIL
   t.is(agent.executions.length, 0)
 })
 
-test('a host that a full disk kept from being given up is given up when there is room', async (t) => {
+test('a host that could not be given up on a full disk is given up once there is room', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const { taskId } = await insides.services.tasks.create({

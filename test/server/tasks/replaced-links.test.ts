@@ -5,7 +5,7 @@ import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
-/** An execution that runs over a first link, on a disk whose appends end when the test says so. */
+/** An execution running over a first link, on a disk whose appends end when the test says so. */
 async function running(t: ExecutionContext) {
   const { services, engine, context } = await startInsides(t)
   const appends: { sequence: number; end(error?: Error): void }[] = []
@@ -18,14 +18,14 @@ async function running(t: ExecutionContext) {
   await engine.linked(first.link)
   const { taskId } = await services.tasks.create({ script: { content: 'x' }, target: { hostIds: [id] } })
   await until('the execution is sent', () => first.executions.length === 1)
-  /** The link of the agent that comes back, which names its task. */
+  /** The link of the reconnecting agent, which names its task. */
   const relink = async () => {
     const made = noted(id)
     made.link.hello?.tasks.push({ taskId, state: 'RUNNING', lastSequence: 1 })
     await engine.linked(made.link)
     return made
   }
-  /** Resolves when the pieces are taken in, or dropped. */
+  /** Resolves when the pieces are processed or dropped. */
   const send = (link: AgentLink, ...sequences: number[]) => {
     for (const sequence of sequences)
       void engine.output(link, `f${sequence}`, { taskId, stream: 'stdout', sequence, data: `${sequence};` })
@@ -39,7 +39,7 @@ async function running(t: ExecutionContext) {
 
 const full = new Error('the disk is full')
 
-test('output that may still be written is not taken again when what came after it was refused', async (t) => {
+test('output still being written is not accepted again when output after it was refused', async (t) => {
   const { first, relink, send, complete, appends, sequences, result } = await running(t)
   await send(first.link, 0, 1)
   first.state.up = false
@@ -55,7 +55,7 @@ test('output that may still be written is not taken again when what came after i
   t.like(await result(), { status: 'SUCCESS', stdoutBytes: 4, outputComplete: true })
 })
 
-test('a refused append closes the present link, so that the agent goes back to what is stored', async (t) => {
+test('a refused append closes the current link, so that the agent returns to the stored output', async (t) => {
   const { first, relink, send, complete, appends, sequences, result } = await running(t)
   await send(first.link, 0, 1)
   first.state.up = false
@@ -76,7 +76,7 @@ test('a refused append closes the present link, so that the agent goes back to w
   t.like(await result(), { status: 'SUCCESS', stdoutBytes: 4, outputComplete: true })
 })
 
-test('what was refused with an earlier append changes nothing of what was taken since', async (t) => {
+test('a refusal with an earlier append does not affect output accepted since', async (t) => {
   const { first, relink, send, appends, sequences } = await running(t)
   await send(first.link, 0, 1)
   appends[0]?.end(full)
@@ -90,13 +90,13 @@ test('what was refused with an earlier append changes nothing of what was taken 
   t.deepEqual(second.closed, [])
 })
 
-test('output of a replaced link that becomes durable is acknowledged over the present one', async (t) => {
+test('output of a replaced link that becomes durable is acknowledged over the current link', async (t) => {
   const { first, relink, send, appends } = await running(t)
   await send(first.link, 0, 1)
   first.state.up = false
   const second = await relink()
   await send(second.link, 0, 1)
-  await until('both are told to be not stored yet', () => second.acknowledged.length === 2)
+  await until('both are answered as not stored yet', () => second.acknowledged.length === 2)
   for (const append of appends) append.end()
   await until('the acknowledgement', () => second.acknowledged.at(-1) === 1)
   t.pass()

@@ -13,7 +13,7 @@ import { until } from '../../helpers/until.ts'
 
 restartContract(test, 'stopped', startTestServer)
 
-test('F17 a stop does not wait for followers, links or callers of async:false, and none of it is lost', async (t) => {
+test('F17 a stop does not wait for followers, links or async:false calls, and loses none of their tasks', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -44,7 +44,7 @@ test('F17 a stop does not wait for followers, links or callers of async:false, a
 const sent = (agent: ScriptedAgent) =>
   agent.heard.flatMap(({ type, payload }) => (type === 'EXECUTE_SCRIPT' ? [payload.taskId] : []))
 
-test('A02 P49 a mark that the store does not know holds what was PENDING before this start until that is confirmed; new tasks run', async (t) => {
+test('A02 P49 an unknown mark holds executions PENDING from before the start until confirmed; new tasks run', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
@@ -67,7 +67,7 @@ test('A02 P49 a mark that the store does not know holds what was PENDING before 
   t.is((await finished(server, waiting)).status, 'SUCCESS')
 })
 
-test('P49 a mark that this server did not give to this agent holds nothing; it is counted and audited', async (t) => {
+test('P49 a mark not issued to this agent by this server holds nothing, but is counted and audited', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const liar = await server.enroll('web2')
@@ -97,7 +97,7 @@ test('P49 a mark that this server did not give to this agent holds nothing; it i
   for (const { actor, outcome } of await audited()) t.is(`${actor.id} ${outcome}`, `${liar.agentId} REFUSED`)
 })
 
-test('P49 executions and answers to heartbeats carry a mark, which proves nothing to later starts on the same store', async (t) => {
+test('P49 executions and heartbeat answers carry a mark, which proves nothing on the same store', async (t) => {
   const server = await startTestServer(t)
   const { hostId, agentId, token } = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, { hostId, agentId, token })
@@ -109,7 +109,7 @@ test('P49 executions and answers to heartbeats carry a mark, which proves nothin
   const answer = await server.api('POST', '/api/agent/heartbeat', beat, { authorization: `Bearer ${token}` })
   t.is(typeof mark?.run, 'string')
   t.is(answer.body.data.mark.run, mark?.run)
-  t.true(answer.body.data.mark.sequence > (mark?.sequence ?? Infinity), 'the end is on disk since')
+  t.true(answer.body.data.mark.sequence > (mark?.sequence ?? Infinity), 'the end is on disk by then')
   await agent.cut()
   const waiting = await startTask(server, [hostId], { queueSeconds: 3600 })
   await server.restart()

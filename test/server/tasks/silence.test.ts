@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 async function oneAgent(t: ExecutionContext) {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
-  // A session would end in the hours that the clock is set forward.
+  // A session would expire in the hours that the clock is advanced.
   server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -18,7 +18,7 @@ async function oneAgent(t: ExecutionContext) {
 
 const minutes = 60
 
-test('queueSeconds count from the turn of a host: one task gives it up, another waits on', async (t) => {
+test("queueSeconds count from a host's turn: one task gives the host up, another keeps waiting", async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   await agent.cut()
   const host = () => server.data('GET', `/api/hosts/${identity.hostId}`)
@@ -36,16 +36,16 @@ test('queueSeconds count from the turn of a host: one task gives it up, another 
   t.false(back.heard.some(({ type, payload }) => type === 'EXECUTE_SCRIPT' && payload.taskId === brief))
 })
 
-test('P13 F12 five minutes after three replacements links are taken again, and status and audit say so', async (t) => {
+test('P13 F12 five minutes after three replacements links are accepted again, with status and audit entry', async (t) => {
   const { clock, server, identity } = await oneAgent(t)
   for (let n = 0; n < 3; n++) await (await ScriptedAgent.link(server, identity)).settled()
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /409/ })
   clock.forward(4 * minutes)
-  // Their clock went on too: the link that stood counts as dead, and one that nobody holds may be opened.
+  // Five minutes have passed for the server too: the old link counts as dead, so that a new one may be opened.
   clock.forward(minutes + 1)
   const again = await ScriptedAgent.link(server, identity)
   await again.settled()
-  await until('the audit log says so', async () => {
+  await until('the audit log has the entry', async () => {
     const { content } = await server.data('GET', '/api/audit?action=agent.duplicate')
     return content.at(-1)?.detail.duplicate === true
   })

@@ -35,7 +35,7 @@ test('a host that is named twice runs once', async (t) => {
   t.is(agents[0]?.heard.filter(({ type }) => type === 'EXECUTE_SCRIPT').length, 1)
 })
 
-test('SEQUENTIAL goes in the order of hostIds and stops on failure: the rest is SKIPPED', async (t) => {
+test('SEQUENTIAL runs in the order of hostIds and stops on failure: the rest is SKIPPED', async (t) => {
   const server = await startTestServer(t)
   const { agents, hostIds } = await fleet(server, 4)
   const order: number[] = []
@@ -53,7 +53,7 @@ test('SEQUENTIAL goes in the order of hostIds and stops on failure: the rest is 
   t.is(ended.results[3]?.exitCode, null)
 })
 
-test('ROLLING goes batch by batch, bears maxFailures, and stops after the batch that passes it', async (t) => {
+test('ROLLING runs batch by batch, tolerates maxFailures, and stops after the batch that exceeds it', async (t) => {
   const server = await startTestServer(t)
   const { agents, hostIds } = await fleet(server, 6)
   for (const [index, agent] of agents.entries())
@@ -86,7 +86,7 @@ test('ROLLING waits for the whole batch before the next one starts', async (t) =
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('concurrency bounds how many run at once', async (t) => {
+test('concurrency limits the number of simultaneous executions', async (t) => {
   const server = await startTestServer(t)
   const { agents, hostIds } = await fleet(server, 5)
   const taskId = await startTask(server, hostIds, { concurrency: 2 })
@@ -104,7 +104,7 @@ test('concurrency bounds how many run at once', async (t) => {
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('a cluster keeps the order of its hostIds, and the task remembers script and cluster', async (t) => {
+test('a cluster keeps the order of its hostIds, and the task records script and cluster', async (t) => {
   const server = await startTestServer(t)
   const { agents, hostIds } = await fleet(server, 2)
   for (const agent of agents) agent.serve()

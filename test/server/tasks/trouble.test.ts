@@ -15,7 +15,7 @@ const at = (identities: Identity[], index: number) => {
   return identity
 }
 
-test('hosts that are not reachable when their turn comes count as failures, and no more than maxFailures are borne', async (t) => {
+test('hosts that are unreachable at their turn count as failures, and at most maxFailures are tolerated', async (t) => {
   const server = await startTestServer(t)
   const hosts = await enrolled(server, 6)
   for (const index of [0, 2, 4, 5]) (await ScriptedAgent.link(server, at(hosts, index))).serve()
@@ -30,7 +30,7 @@ test('hosts that are not reachable when their turn comes count as failures, and 
   t.is(ended.status, 'FAILED')
 })
 
-test('a link that drops as its turn comes: within queueSeconds the host may return, and starts once', async (t) => {
+test('a host whose link drops at its turn may return within queueSeconds, and starts once', async (t) => {
   const server = await startTestServer(t)
   const hosts = await enrolled(server, 3)
   const [first, second, third] = await Promise.all(hosts.map((host) => ScriptedAgent.link(server, host)))
@@ -47,7 +47,7 @@ test('a link that drops as its turn comes: within queueSeconds the host may retu
   )
   const back = await ScriptedAgent.link(server, at(hosts, 1))
   await back.execution(taskId)
-  // It goes again in mid-task, and its end comes over the next link.
+  // The link drops again during the execution, whose end comes over the next link.
   await back.cut()
   const again = await ScriptedAgent.link(server, at(hosts, 1), {
     tasks: [{ taskId, state: 'EXITED', lastSequence: -1 }],
@@ -59,7 +59,7 @@ test('a link that drops as its turn comes: within queueSeconds the host may retu
   t.false(again.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('a cancel in mid-strategy: what runs is ended, what waits never starts, what had ended stays', async (t) => {
+test('a cancel during a strategy ends running hosts, prevents pending ones, and keeps ended results', async (t) => {
   const server = await startTestServer(t)
   const hosts = await enrolled(server, 4)
   const agents = await Promise.all(hosts.map((host) => ScriptedAgent.link(server, host)))
@@ -82,7 +82,7 @@ test('a cancel in mid-strategy: what runs is ended, what waits never starts, wha
   t.false(fourth?.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('a host that is deleted in mid-strategy is not waited for, and the others go on', async (t) => {
+test('a host deleted during a strategy is not waited for, and the others continue', async (t) => {
   const server = await startTestServer(t)
   const hosts = await enrolled(server, 3)
   const [first, , third] = await Promise.all(hosts.map((host) => ScriptedAgent.link(server, host)))
@@ -95,7 +95,7 @@ test('a host that is deleted in mid-strategy is not waited for, and the others g
   t.deepEqual(statusesOf(await finished(server, taskId)), ['LOST', 'UNREACHABLE', 'SUCCESS'])
 })
 
-test('a retry takes up what did not succeed and still exists, in order; a retry of it what is left; nothing runs twice', async (t) => {
+test('a retry runs, in order, existing hosts that did not succeed; a second retry the rest; nothing runs twice', async (t) => {
   const server = await startTestServer(t)
   const hosts = await enrolled(server, 5)
   const starts = new Map<string, number>()
@@ -141,7 +141,7 @@ test('a retry takes up what did not succeed and still exists, in order; a retry 
   t.deepEqual(await finished(server, first), await task(server, first))
 })
 
-test('a retry of a task that runs is a 409, and so is one of which every host is gone', async (t) => {
+test('a retry of a running task, or of one without remaining hosts, is a 409', async (t) => {
   const server = await startTestServer(t)
   const [host] = await enrolled(server, 1)
   if (!host) throw new Error('no host')
@@ -155,7 +155,7 @@ test('a retry of a task that runs is a 409, and so is one of which every host is
   t.is((await server.api('POST', `/api/tasks/${taskId}/retry`)).status, 409)
 })
 
-test('secret parameters of a retry are held to the same bounds', async (t) => {
+test('secret parameters of a retry have the same limits', async (t) => {
   const server = await startTestServer(t)
   const [host] = await enrolled(server, 1)
   const taskId = await startTask(server, [host?.hostId ?? 0], { secretParams: { S: 'x' }, queueSeconds: 0 })
@@ -167,7 +167,7 @@ test('secret parameters of a retry are held to the same bounds', async (t) => {
   t.is(answer.body.errors?.[0]?.field, 'secretParams.S')
 })
 
-test('a script that the default timeout has ended says so, one whose timeout was given does not', async (t) => {
+test('the error of a script ended by the default timeout says so; with an explicit timeout it does not', async (t) => {
   const server = await startTestServer(t)
   const [host] = await enrolled(server, 1)
   const agent = await ScriptedAgent.link(server, host as Identity, {

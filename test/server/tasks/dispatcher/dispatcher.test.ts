@@ -5,7 +5,7 @@ import type { EngineParts } from '../../../../src/server/tasks/parts.ts'
 import type { RestoreHold } from '../../../../src/server/tasks/restore-hold.ts'
 import { noted } from '../../../helpers/agents/noted-link.ts'
 
-/** A dispatcher where there are only the hosts in `hosts`, with executions of these statuses. */
+/** A dispatcher that knows only the hosts in `hosts`, with executions of these statuses. */
 function dispatcherOf(hosts: ReadonlySet<number>, statuses: Record<string, string>) {
   const hostQueues = new HostStates()
   const parts = {
@@ -21,7 +21,7 @@ function dispatcherOf(hosts: ReadonlySet<number>, statuses: Record<string, strin
   return { hostQueues, dispatcher: createDispatcher(parts, hostQueues, {} as RestoreHold) }
 }
 
-test('what has ended without a word of the agent is forgotten, and no longer said to run', async (t) => {
+test('an execution that ended without its agent is forgotten and no longer listed as running', async (t) => {
   const { hostQueues, dispatcher } = dispatcherOf(new Set([1]), { t1: 'RUNNING', t2: 'LOST' })
   const queue = hostQueues.of(1)
   const { link } = noted(1)
@@ -37,7 +37,7 @@ test('what has ended without a word of the agent is forgotten, and no longer sai
   t.deepEqual([...queue.heard], [['t1', 5]])
 })
 
-test('a host that was deleted is forgotten once its link is gone; what is known of another one stays', async (t) => {
+test('a deleted host is forgotten once its link is gone; the state of other hosts stays', async (t) => {
   const { hostQueues, dispatcher } = dispatcherOf(new Set([1]), {})
   for (const hostId of [1, 2, 3, 4]) hostQueues.of(hostId)
   hostQueues.of(3).epoch = 7

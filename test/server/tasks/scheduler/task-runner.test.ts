@@ -25,7 +25,7 @@ const executionOf = (position: number, completedAt: string | null) =>
     ...(completedAt === null ? { status: 'PENDING', dueAt: null } : { status: 'SUCCESS', dueAt: iso(0) }),
   }) as ExecutionRecord
 
-test('a server that was killed before it noted a pause counts it from the last end, and not anew', (t) => {
+test('a server killed before it stored a pause counts the pause from the last end, without starting it again', (t) => {
   const executions = [executionOf(0, iso(end - 90_000)), executionOf(1, iso(end)), executionOf(2, null)]
   const plan = planOf(taskOf(null), executions)
   t.like(plan.decide(end + 45_000), { start: [], pauseUntil: end + 60_000 })
@@ -33,7 +33,7 @@ test('a server that was killed before it noted a pause counts it from the last e
   t.deepEqual(planOf(taskOf(null), executions).decide(end + 3_600_000).start, [2])
 })
 
-test('a pause that was noted lasts until then', (t) => {
+test('a stored pause lasts until its time', (t) => {
   const executions = [executionOf(0, iso(end)), executionOf(1, null)]
   const plan = planOf(taskOf(iso(end + 20_000)), executions)
   t.like(plan.decide(end + 10_000), { start: [], pauseUntil: end + 20_000 })

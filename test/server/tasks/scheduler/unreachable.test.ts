@@ -4,7 +4,7 @@ import type { EngineParts } from '../../../../src/server/tasks/parts.ts'
 import type { TaskRunner } from '../../../../src/server/tasks/scheduler/task-runner.ts'
 import { createUnreachable } from '../../../../src/server/tasks/scheduler/unreachable.ts'
 
-test('time without a lookup of links does not count against the hosts of waiting executions', async (t) => {
+test('time without a lookup of links does not count against hosts with waiting executions', async (t) => {
   let now = 0
   const state = { isAway: false, given: [] as string[] }
   const one = { id: 'a/1', taskId: 'a', hostId: 1, hostname: 'web1', status: 'PENDING' }
@@ -38,7 +38,7 @@ test('time without a lookup of links does not count against the hosts of waiting
   }
   const owned = new Map([['a', task as unknown as TaskRunner]])
   const unreachable = createUnreachable(parts as unknown as EngineParts, owned, 0)
-  /** As many sweeps as ask for links once. */
+  /** Enough sweeps for one lookup of links. */
   const sweep = async () => {
     for (let n = 0; n < 4; n++) await unreachable.sweep().catch(() => undefined)
   }

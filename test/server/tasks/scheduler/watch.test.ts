@@ -6,16 +6,16 @@ const minute = 60 * second
 const step = 5 * second
 
 interface Host {
-  /** Seconds that the execution may take; 0 for any. */
+  /** Maximum duration of the execution in seconds; 0 means unlimited. */
   readonly longest?: number
   readonly cancelledAt?: number
   readonly isLinked?: (now: number) => boolean
   readonly sequence?: (now: number) => number
-  /** Between two looks of the server. */
+  /** Time between two checks by the server. */
   readonly gap?: (now: number) => number
 }
 
-/** When the execution of such a host is LOST, and why; null where it is not within a week. */
+/** When the execution of such a host is LOST, and why; null if that does not happen within a week. */
 function lostAt({ longest = 3, cancelledAt, isLinked, sequence, gap }: Host): [number, string] | null {
   const watch = new Watch(longest, 0)
   for (let now = 0; now < 7 * 24 * 60 * minute; now += gap?.(now) ?? step) {
@@ -36,7 +36,7 @@ test('a linked host without an end is LOST after its timeout and 10 minutes', (t
   t.deepEqual(lostAt({ longest: 3 }), [10 * minute + step, overdue])
 })
 
-test('a linked host may run an execution without a timeout for as long as it likes', (t) => {
+test('a linked host may run an execution without a timeout indefinitely', (t) => {
   t.is(lostAt({ longest: 0 }), null)
 })
 
@@ -45,12 +45,12 @@ test('a linked host without an end is LOST a minute after a cancel, with a timeo
   t.deepEqual(lostAt({ longest: 3600, cancelledAt: minute }), [2 * minute, ignored])
 })
 
-test('a host that is away when it is cancelled has a minute from its return', (t) => {
+test('a host that is disconnected when cancelled has a minute from its return', (t) => {
   const isLinked = (now: number) => now < minute || now >= 5 * minute
   t.deepEqual(lostAt({ longest: 3600, cancelledAt: 2 * minute, isLinked }), [6 * minute, ignored])
 })
 
-test('output that still comes is waited for; ten minutes after a cancel at most', (t) => {
+test('output that still arrives delays LOST, but by at most ten minutes after a cancel', (t) => {
   const spooled = (until: number) => (now: number) => Math.min(now, until)
   const [at] = lostAt({ longest: 300, sequence: spooled(30 * minute) }) ?? []
   t.is(at, 31 * minute)
@@ -60,7 +60,7 @@ test('output that still comes is waited for; ten minutes after a cancel at most'
   t.is(endless, 11 * minute)
 })
 
-test('neither endless output nor endless reconnects hold an execution past twice its time and an hour', (t) => {
+test('neither endless output nor endless reconnects keep an execution past twice its time and an hour', (t) => {
   const most = 2 * (10 * minute + 3 * second) + 60 * minute
   const dripping = lostAt({ sequence: (now) => now })
   t.true(dripping !== null && dripping[0] > most && dripping[0] <= most + minute + 2 * step)
@@ -69,19 +69,19 @@ test('neither endless output nor endless reconnects hold an execution past twice
   t.is(flapping?.[1], overdue)
 })
 
-test('the time of a host that was away or suspended does not count: it has the rest after its return', (t) => {
+test('time while a host was disconnected or suspended does not count; it gets the rest after its return', (t) => {
   const isLinked = (now: number) => now < 4 * minute || now >= 18 * minute
   const [at = 0] = lostAt({ longest: 300, isLinked }) ?? []
   t.is(at, 29 * minute + 2 * step)
 })
 
-test('a server, or a store, that stood still gives linked hosts another minute', (t) => {
+test('after a stall of server or store, linked hosts get another minute', (t) => {
   const gap = (now: number) => (now === 2 * minute ? 60 * minute : step)
   t.deepEqual(lostAt({ longest: 300, gap }), [63 * minute, overdue])
   t.deepEqual(lostAt({ longest: 0, cancelledAt: 90 * second, gap }), [63 * minute, ignored])
 })
 
-test('time in which the server cannot store an end is left out, for linked hosts and for those away', (t) => {
+test('time in which the server cannot store an end does not count, for linked and disconnected hosts', (t) => {
   for (const isAway of [false, true]) {
     const watch = new Watch(3, 0)
     watch.linked(step)
@@ -93,7 +93,7 @@ test('time in which the server cannot store an end is left out, for linked hosts
   }
 })
 
-test('a host that stays away is LOST after its timeout and 10 minutes without a word, without a timeout after a day', (t) => {
+test('a disconnected host is LOST after its timeout and 10 minutes of silence, without a timeout after a day', (t) => {
   const isLinked = (now: number) => now <= minute
   t.deepEqual(lostAt({ longest: 300, isLinked }), [16 * minute + step, 'no report for 905 s'])
   t.deepEqual(lostAt({ longest: 0, isLinked }), [1441 * minute + step, 'no report for 86405 s'])
