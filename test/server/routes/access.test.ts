@@ -17,7 +17,7 @@ type Right =
   | 'agent'
   | 'register'
 
-/** Who may call what (contract §2). `change` stands for execute too: the same roles have both. */
+/** The right that each route requires (contract §2). `change` includes execute: the same roles have both. */
 const table: Record<string, Right> = {
   'GET /api/health': 'open',
   'GET /api/ready': 'open',
@@ -123,7 +123,7 @@ const table: Record<string, Right> = {
   'GET /api/audit': 'administer',
 }
 
-/** Callers who are let in nowhere: their tokens stand for nobody, or for nobody any more. */
+/** Callers without any access: their tokens are invalid, expired or revoked. */
 const strangers = [
   'nobody',
   'junk',
@@ -153,7 +153,7 @@ const operators: Caller[] = ['OPERATOR', 'OPERATOR who removes hosts']
 const lasting: Caller[] = ['ADMIN', "ADMIN's token for administration"]
 const admins: Caller[] = [...lasting, "ADMIN's token"]
 const agents: Caller[] = ['agent', 'another agent']
-/** Each right, and who has it beside those that stand for nobody. */
+/** The callers that have each right, apart from callers without access. */
 const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   anyUser: [...viewers, ...operators, ...admins],
   session: ['VIEWER', ...operators, 'ADMIN'],
@@ -168,7 +168,7 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
 }
 const takesLasting =
   /this requires (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
-/** What a refusal tells a user that this takes (contract §2). */
+/** The reason that a refusal gives a user who lacks the right (contract §2). */
 const takes: Partial<Record<Right, RegExp>> = {
   session: /this requires a session: log in$/,
   change: /this requires OPERATOR$/,
@@ -233,17 +233,17 @@ test('S01 every route of the application has a row in the table, and every row a
   t.deepEqual(routes.sort(), Object.keys(table).sort())
 })
 
-test('P04 S01 every route answers every kind of caller as the table says, before it looks at path or body', async (t) => {
+test('P04 S01 every route answers every kind of caller as the table says, before it checks path or body', async (t) => {
   const server = await startInjectedServer(t)
   const callers = await tokens(server)
-  // Last, because it ends the session that asks.
+  // Last, because it ends the session of the caller.
   const rows = Object.entries(table).sort(
     ([a], [b]) => Number(a.includes('logout')) - Number(b.includes('logout')),
   )
   for (const [caller, token] of Object.entries(callers) as [Caller, string | null][])
     for (const [route, right] of rows) {
       const [method = '', path = ''] = route.split(' ')
-      // A stream that is let in would not end by itself: it is asked for with a query that is refused after that.
+      // An accepted stream would not end, so an invalid query makes it fail after authorization.
       const query = path === '/api/events' ? '?after=nothing' : ''
       const url = path.replace(':id', '999').replace(/:(taskId|sessionId)/, 'nosuch') + query
       const { status, body } = await server.api(method, url, method === 'GET' ? undefined : '{"no":1', {
@@ -265,7 +265,7 @@ test('P04 S01 every route answers every kind of caller as the table says, before
     }
 })
 
-test('P04 S01 an agent speaks for itself only: another agentId in body or query is 403', async (t) => {
+test('P04 S01 an agent speaks only for itself: another agentId in body or query is a 403', async (t) => {
   const server = await startInjectedServer(t)
   const first = await server.enroll('web1')
   const second = await server.enroll('web2')
@@ -287,7 +287,7 @@ test('P04 S01 an agent speaks for itself only: another agentId in body or query 
   t.is((await server.data('GET', `/api/hosts/${first.hostId}`)).status, 'ONLINE')
 })
 
-test('the tokens of a user whose role, password or being changes end at once', async (t) => {
+test("tokens end at once when the user's role or password changes, or the user is disabled or removed", async (t) => {
   const server = await startInjectedServer(t)
   const changes: [string, string, object | undefined][] = [
     ['role', 'PATCH', { role: 'VIEWER' }],
@@ -309,7 +309,7 @@ test('the tokens of a user whose role, password or being changes end at once', a
   }
 })
 
-/** Sends the first byte of a body; resolves once the server has let the caller in and waits for the rest. */
+/** Sends the first byte of a body; resolves once the server has authorized the caller and waits for the rest. */
 async function begin(server: TestServer, token: string, method: string, path: string, body: object) {
   const text = JSON.stringify(body)
   const asked = request(`${server.url}${path}`, {
@@ -334,7 +334,7 @@ async function begin(server: TestServer, token: string, method: string, path: st
   }
 }
 
-test('S01 a right that ends while the body is on its way is gone when the body is there', async (t) => {
+test('S01 a right revoked while the body is in transit no longer applies once the body has arrived', async (t) => {
   const server = await startInjectedServer(t)
   const user = async (username: string, role: string, rights: string[] = []) => {
     const password = 'long enough'

@@ -9,7 +9,7 @@ import { finished } from '../../helpers/clients/tasks.ts'
 import { appShows } from '../../helpers/clients/totp.ts'
 import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
-/** The log on disk, oldest first; of an entry that is just being written nothing. */
+/** The log on disk, oldest first, without an entry that is just being written. */
 async function onDisk(server: TestServer): Promise<AuditEntry[]> {
   const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
   return text
@@ -30,7 +30,7 @@ function declaredActions(): string[] {
   return [...new Set(found)].sort()
 }
 
-/** Makes these calls, refused ones too, and returns their entries. */
+/** Makes calls, some of them refused, and returns their entries. */
 async function commandsOf(server: TestServer): Promise<string[]> {
   const { hostId } = await server.enroll('web1')
   const long = `echo ${'x'.repeat(300)}`
@@ -55,7 +55,7 @@ async function commandsOf(server: TestServer): Promise<string[]> {
   )
 }
 
-test('entries say what ran by its first line, bounded, also of what was refused', async (t) => {
+test('entries contain the first line of what ran, shortened, even for refused calls', async (t) => {
   const found = await commandsOf(await startTestServer(t))
   t.deepEqual(found.toSorted(), [
     'script.create uptime',
@@ -67,7 +67,7 @@ test('entries say what ran by its first line, bounded, also of what was refused'
   ])
 })
 
-test('a server that is to leave commands out of its audit log keeps their digests only', async (t) => {
+test('a server configured to omit commands from its audit log keeps only their digests', async (t) => {
   const server = await startTestServer(t, { auditCommands: false })
   t.deepEqual(await commandsOf(server), [])
   const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
@@ -75,7 +75,7 @@ test('a server that is to leave commands out of its audit log keeps their digest
   t.is((await last(server, 'script.create')).detail['sha256'], sha256('uptime'))
 })
 
-test('every audited operation leaves an entry on disk before its answer: who, from where, what, outcome', async (t) => {
+test('every audited operation leaves an entry on disk before its answer: user, address, object, outcome', async (t) => {
   const server = await startTestServer(t)
   const admin = { type: 'user', id: 1, name: 'admin' }
   const tried = new Set<string>()
@@ -545,7 +545,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   t.notRegex(text, /secret word|hidden|rsm_(ses|pat|agt|enr)_|eve@example/)
 })
 
-test('refused and failed calls are recorded: no token, no right, a wrong password, a path of others', async (t) => {
+test('refused and failed calls are recorded: missing token or right, wrong password, foreign object', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/users', { username: 'vic', password: 'long enough', role: 'VIEWER' })
   const { token } = await server.data('POST', '/api/auth/login', { username: 'vic', password: 'long enough' })
@@ -604,7 +604,7 @@ test('refused and failed calls are recorded: no token, no right, a wrong passwor
   t.notRegex(await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8'), /not the password/)
 })
 
-test('calls without a token, however many, do not keep refused logins out of the log', async (t) => {
+test('any number of calls without a token cannot keep refused logins out of the log', async (t) => {
   const server = await startTestServer(t)
   for (let at = 0; at < 65; at++) await server.api('GET', '/api/hosts', undefined, { authorization: '' })
   for (let at = 0; at < 8; at++)
@@ -614,7 +614,7 @@ test('calls without a token, however many, do not keep refused logins out of the
   t.is(refused.filter(({ action }) => action === 'access.refuse').length, 60)
 })
 
-test('S03 an attempt to take over a host by its agentId is refused, and recorded', async (t) => {
+test('S03 an attempt to take over a host by its agentId is refused and recorded', async (t) => {
   const server = await startTestServer(t)
   await server.enroll('web1')
   const { id, token } = await server.data('POST', '/api/enrollment-tokens', {})
@@ -629,7 +629,7 @@ test('S03 an attempt to take over a host by its agentId is refused, and recorded
   })
 })
 
-test('P37 S05 refused upgrades, frames for a task of another host, what an agent distrusts, and the end of a task are recorded', async (t) => {
+test('P37 S05 refused upgrades, foreign frames, rejected signatures and the end of a task are recorded', async (t) => {
   const server = await startTestServer(t)
   const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: 'rsm_agt_wrong' }), { message: /401/ })
@@ -678,7 +678,7 @@ test('P37 S05 refused upgrades, frames for a task of another host, what an agent
   await Promise.all([runs.cut(), other.cut()])
 })
 
-test('a task whose end is waited for is recorded when it starts, not when it ends', async (t) => {
+test('a task started with async:false is recorded when it starts, not when it ends', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
@@ -697,7 +697,7 @@ test('a task whose end is waited for is recorded when it starts, not when it end
   await agent.cut()
 })
 
-test('an entry tells what was granted or made, also where the request left it out', async (t) => {
+test('an entry contains what was granted or created, even values that the request omitted', async (t) => {
   const server = await startTestServer(t)
   const token = await server.data('POST', '/api/tokens', { name: 'ci' })
   t.like((await last(server, 'token.create')).detail, { role: 'ADMIN', expiresAt: token.expiresAt })
@@ -713,7 +713,7 @@ test('an entry tells what was granted or made, also where the request left it ou
   t.like((await last(server, 'user.create')).detail, { role: 'VIEWER', enabled: true })
 })
 
-test('a call that is repeated with its Idempotency-Key leaves an entry that says so: it started nothing', async (t) => {
+test('a call repeated with its Idempotency-Key leaves an entry marked as replayed', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const body = { script: { content: 'x' }, target: { hostIds: [hostId] }, queueSeconds: 1000 }
@@ -747,7 +747,7 @@ for (const [what, change] of [
   ['removed', () => ''],
   ['cut at a line', (text: string) => text.split('\n').slice(0, 3).join('\n').concat('\n')],
 ] as const)
-  test(`S11 a log that was ${what} while the server was down is told of at the next start`, async (t) => {
+  test(`S11 a log ${what} while the server was down is reported at the next start`, async (t) => {
     const server = await startTestServer(t, { logLevel: 'ERROR' })
     await server.stop()
     const path = join(server.dataDir, 'audit', 'audit.log')
@@ -762,10 +762,14 @@ for (const [what, change] of [
       /^the audit log ends at entry \d+, the head noted was \d+:[0-9a-f]{64}$/,
     )
     await server.restart()
-    t.is((await onDisk(server)).filter(({ action }) => action === 'audit.gap').length, 1, 'it is told once')
+    t.is(
+      (await onDisk(server)).filter(({ action }) => action === 'audit.gap').length,
+      1,
+      'it is reported once',
+    )
   })
 
-test('the whole life of a server is one sound chain: begin, first admin, start, stop, start', async (t) => {
+test('all runs of a server form one valid chain: begin, first admin, start, stop, start', async (t) => {
   const server = await startTestServer(t)
   await server.restart()
   const entries = await onDisk(server)
@@ -792,7 +796,7 @@ test('the whole life of a server is one sound chain: begin, first admin, start, 
   t.is(verifier.entries, 6)
 })
 
-test('the raw audit log goes on behind an entry, and filters take entries out of it as they are stored', async (t) => {
+test('the raw audit log continues after a given entry, and filters return entries exactly as stored', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/scripts', { name: 'one', type: 'BASH', content: 'x' })
   const stored = (await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')).split('\n')
@@ -810,7 +814,7 @@ test('the raw audit log goes on behind an entry, and filters take entries out of
   t.deepEqual(await raw('to=2020-01-01T00:00:00Z'), [''])
 })
 
-test('GET /api/audit lists newest first, takes filters, and names what it does not know', async (t) => {
+test('GET /api/audit lists newest first, accepts filters, and names invalid ones', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/scripts', { name: 'one', type: 'BASH', content: 'x' })
   const page = await server.data('GET', '/api/audit?size=2')

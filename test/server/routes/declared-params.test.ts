@@ -13,7 +13,7 @@ interface Options {
   secretParams?: Record<string, string>
 }
 
-/** Every call that executes a stored script, each on the same one. */
+/** Every call that executes a stored script, each with the same script. */
 async function calls(server: TestServer) {
   const { hostId } = await server.enroll('web1')
   const script = await server.data('POST', '/api/scripts', { name: 'deploy', type: 'BASH', content })
@@ -34,7 +34,7 @@ async function calls(server: TestServer) {
 const secret = { DB_PASSWORD: 'hush' }
 const good: Options = { params: { VERSION: '1.2' }, secretParams: secret }
 
-test('A15 every call that executes a stored script refuses what is missing, unknown, exposed or unlike its pattern, names it, and starts nothing', async (t) => {
+test('A15 every call that executes a stored script names missing, unknown, exposed or mismatched params and starts nothing', async (t) => {
   const server = await startInjectedServer(t)
   const { ways } = await calls(server)
   const cases: [options: Options, faults: Record<string, RegExp>][] = [
@@ -91,7 +91,7 @@ test('A15 every call that executes a stored script refuses what is missing, unkn
   }
 })
 
-test('A15 a retry holds to what the script declared, too; a script that declares nothing, and a text of one’s own, take any params', async (t) => {
+test('A15 a retry validates declared params too; scripts without declarations accept any params', async (t) => {
   const server = await startInjectedServer(t)
   const { hostId, ways } = await calls(server)
   const { body } = (await ways['POST /api/tasks']?.({ ...good })) ?? { body: { data: null } }
@@ -114,7 +114,7 @@ test('A15 a retry holds to what the script declared, too; a script that declares
   t.is((await server.api('POST', '/api/tasks', { script: { content }, target, params })).status, 200)
 })
 
-test('A15 a text whose declarations can’t be read or enforced is refused where it is stored, with line and column', async (t) => {
+test('A15 a script with unreadable or unenforceable declarations is not stored, with line and column', async (t) => {
   const server = await startInjectedServer(t)
   const add = (text: string) =>
     server.api('POST', '/api/scripts', { name: 'bad', type: 'BASH', content: `${text}\ntrue\n` })

@@ -7,7 +7,7 @@ import type { Log } from '../../../src/disk/log.ts'
 import { sendEvents } from '../../../src/server/routes/event-stream.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-/** A server whose only route streams; it looks often whether the token still lives. */
+/** A server whose only route is a stream; it checks the token frequently. */
 async function streaming(t: ExecutionContext, log: Log, source: Parameters<typeof sendEvents>[3]) {
   const { context } = await startInsides(t)
   const [token] = (await context.store.query('tokens')).items
@@ -31,7 +31,7 @@ async function streaming(t: ExecutionContext, log: Log, source: Parameters<typeo
   return { url, endToken: () => context.store.transact((tx) => tx.remove('tokens', tokenId)) }
 }
 
-test('a stream that fails is ended, and its fault is logged with the id of the request', async (t) => {
+test('a failed stream is ended, and its error is logged with the request id', async (t) => {
   const lines = new PassThrough()
   const { url } = await streaming(t, pino(lines), async function* () {
     yield 'data: 1\n\n'
@@ -44,7 +44,7 @@ test('a stream that fails is ended, and its fault is logged with the id of the r
   t.like(line, { err: { message: 'the log cannot be read' } })
 })
 
-test('a stream ends with the token that opened it, though the hint of that is lost', async (t) => {
+test('a stream ends with the token that opened it, even if the hint is lost', async (t) => {
   const { url, endToken } = await streaming(t, pino({ level: 'silent' }), async function* (signal) {
     yield 'data: 1\n\n'
     await once(signal, 'abort')

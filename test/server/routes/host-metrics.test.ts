@@ -26,7 +26,7 @@ async function report(
 const history = (server: TestServer, hostId: number, query = ''): Promise<HostMetrics> =>
   server.data('GET', `/api/hosts/${hostId}/metrics${query}`)
 
-test('history has the reports of a buffer that is sent late, in order, and outlives a restart', async (t) => {
+test('history includes late reports from a buffer, in order, and survives a restart', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()
@@ -41,7 +41,7 @@ test('history has the reports of a buffer that is sent late, in order, and outli
   t.is(last, null, 'the last report is of this run of the server')
 })
 
-test('history comes down-sampled to the points asked for, as averages of equal parts of the range', async (t) => {
+test('history is down-sampled to the requested number of points, as averages of equal parts of the range', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const to = Date.now()
@@ -61,7 +61,7 @@ test('history comes down-sampled to the points asked for, as averages of equal p
   t.is((await history(server, agent.hostId, `?to=${iso(from)}`)).samples.length, 0)
 })
 
-test('a range that goes back further than history does begins where history can begin', async (t) => {
+test('a range that starts before the retention starts at the retention limit', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const { from, to } = await history(server, agent.hostId, '?from=1970-01-01T00:00:00Z')
@@ -70,7 +70,7 @@ test('a range that goes back further than history does begins where history can 
   t.like(past, { from: '2001-01-01T00:00:00.000Z', to: '2001-01-02T00:00:00.000Z', samples: [] })
 })
 
-test('a range that reaches into the future ends now, so that no points are spent on what has yet to come', async (t) => {
+test('a range that ends in the future ends now, so that no points are spent on the future', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()
@@ -83,7 +83,7 @@ test('a range that reaches into the future ends now, so that no points are spent
   t.like(future, { from: '2099-01-01T00:00:00.000Z', to: '2099-01-02T00:00:00.000Z', samples: [] })
 })
 
-test('a query that makes no sense is a 400 that names the field', async (t) => {
+test('an invalid query is a 400 that names the field', async (t) => {
   const server = await startInjectedServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   const cases = {
@@ -111,7 +111,7 @@ test('a query that makes no sense is a 400 that names the field', async (t) => {
   t.is((await server.api('GET', `/api/hosts/${agent.hostId}/metrics`, undefined, own)).status, 403)
 })
 
-test('F04 a full disk for history disturbs neither heartbeats nor reports nor the end of the server', async (t) => {
+test("F04 a disk too full for history affects neither heartbeats nor reports nor the server's shutdown", async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const directory = join(server.dataDir, 'metrics', String(agent.hostId))
@@ -127,7 +127,7 @@ test('F04 a full disk for history disturbs neither heartbeats nor reports nor th
   t.true(existsSync(join(server.dataDir, 'presence.json')))
 })
 
-test('a host that is deleted takes its history with it', async (t) => {
+test('deleting a host deletes its history', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   await report(server, agent, Date.now())
@@ -141,7 +141,7 @@ test('a host that is deleted takes its history with it', async (t) => {
   t.false(existsSync(directory))
 })
 
-test('S10 an hour of buffered reports is kept; of more than that, faster than asked, the rest is not', async (t) => {
+test('S10 an hour of buffered reports is kept; more, sent faster than configured, is dropped', async (t) => {
   const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()

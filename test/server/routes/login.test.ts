@@ -2,7 +2,7 @@ import test from 'ava'
 import { usualCost } from '../../../src/server/access/passwords.ts'
 import { adminLogin, startInjectedServer } from '../../helpers/servers/server.ts'
 
-test('S02 ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
+test('S02 ten failed logins of a user from one address cause 429 with Retry-After, concurrent or not', async (t) => {
   const server = await startInjectedServer(t, { passwordCost: usualCost })
   const login = (password: string, headers: Record<string, string> = {}) =>
     server.api('POST', '/api/auth/login', { username: 'ADMIN', password }, headers)
@@ -29,7 +29,7 @@ test('S02 an unknown user and a wrong password give the same answer', async (t) 
   t.deepEqual(unknown?.body, wrong?.body)
 })
 
-test('many right logins at once all succeed', async (t) => {
+test('many correct logins at once all succeed', async (t) => {
   const server = await startInjectedServer(t, { passwordCost: usualCost })
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => server.api('POST', '/api/auth/login', adminLogin)),
@@ -40,7 +40,7 @@ test('many right logins at once all succeed', async (t) => {
   t.like(data.user, { username: 'admin', role: 'ADMIN' })
 })
 
-test('S02 a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
+test('S02 a flood of logins from one address leaves room for others: the excess gets a 429 at once', async (t) => {
   const server = await startInjectedServer(t, { passwordCost: usualCost })
   const login = (username: string) =>
     server.api('POST', '/api/auth/login', { username, password: 'a guess of many' })
@@ -51,7 +51,7 @@ test('S02 a flood of logins from one address leaves room: what is beyond its sha
   t.is((await login('later')).status, 401)
 })
 
-test("one's own password is changed with the former one, and every session ends", async (t) => {
+test('a user changes the password by giving the current one, and all sessions end', async (t) => {
   const server = await startInjectedServer(t, { passwordCost: usualCost })
   const change = (currentPassword: string, newPassword: string) =>
     server.api('POST', '/api/auth/password', { currentPassword, newPassword })

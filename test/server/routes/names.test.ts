@@ -13,7 +13,7 @@ import {
 import { openClient } from '../../../src/client/client.ts'
 import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
-/** Every list with names: how a record of that name is made, and where lists show it. */
+/** Every list with names: how to create a record with a name, and which field has the name. */
 const lists: Record<string, { make: (name: string) => object; field: string }> = {
   '/api/hosts': { make: (hostname) => ({ hostname, ip: '10.0.0.1' }), field: 'hostname' },
   '/api/scripts': { make: (name) => ({ name, type: 'BASH', content: 'true' }), field: 'name' },
@@ -32,7 +32,7 @@ async function filled(server: TestServer): Promise<void> {
 }
 
 for (const [path, { make, field }] of Object.entries(lists))
-  test(`A16 GET ${path}?name= finds exactly that name, without regard to case, and nothing else`, async (t) => {
+  test(`A16 GET ${path}?name= finds exactly that name, ignoring case`, async (t) => {
     const server = await startInjectedServer(t)
     await filled(server)
     const named = async (query: string) => {
@@ -55,7 +55,7 @@ for (const [path, { make, field }] of Object.entries(lists))
       t.is((await server.api('GET', `${path}?${bad}`)).status, 400, bad)
   })
 
-test('A16 a name is looked up by one call that reads one record, however many there are', async (t) => {
+test('A16 a lookup by name is one call that reads one record, however many exist', async (t) => {
   const server = await startInjectedServer(t)
   await filled(server)
   const client = await openClient({ url: server.url, token: server.token })
@@ -76,15 +76,15 @@ test('A16 a name is looked up by one call that reads one record, however many th
   t.is(asked.length, 5)
   t.true(asked.every((query) => Object.hasOwn(query as object, 'name')))
   const { id } = await findScript({ scripts }, 'db1')
-  t.is((await findScript({ scripts }, String(id))).name, 'db1', 'an id does as well')
+  t.is((await findScript({ scripts }, String(id))).name, 'db1', 'an id works as well')
   asked.length = 0
   await t.throwsAsync(findScript({ scripts: noted(scripts) }, 'bd1'), {
     message: /no such script: bd1 \(did you mean db1\?\)/,
   })
-  t.deepEqual(asked.slice(1), [{ page: 0, size: 100 }], 'of a name that does not exist one page is read')
+  t.deepEqual(asked.slice(1), [{ page: 0, size: 100 }], 'for an unknown name one page is read')
 })
 
-/** A wire to a server; answers a client over it, and what has gone over it since that was last asked. */
+/** A connection to a server: returns a client over it, and the traffic since the last call of `gone`. */
 async function overWire(t: ExecutionContext, server: TestServer) {
   let sent = ''
   let bytes = 0
@@ -122,7 +122,7 @@ async function overWire(t: ExecutionContext, server: TestServer) {
   }
 }
 
-test('A16 a name costs one request and one record, whatever there is beside it', async (t) => {
+test('A16 a lookup by name costs one request and one record, whatever else is stored', async (t) => {
   const server = await startInjectedServer(t)
   await filled(server)
   const content = `#!/bin/bash\n${'# as long as scripts are\n'.repeat(800)}`
@@ -142,7 +142,7 @@ test('A16 a name costs one request and one record, whatever there is beside it',
     t.truthy(await lookUp())
     costs.push(gone())
   }
-  // An id is looked for as a name first.
+  // An id is looked up as a name first.
   t.deepEqual(
     costs.map(({ requests }) => requests),
     [1, 2, 1, 1, 1],
@@ -150,7 +150,7 @@ test('A16 a name costs one request and one record, whatever there is beside it',
   for (const { bytes } of costs) t.true(bytes < 1.5 * content.length, `${bytes} bytes`)
 })
 
-test('the first hosts by name are one page of the server, which keeps its order by id unless it is asked', async (t) => {
+test('the first hosts by name are one page of the server, whose default order stays by id', async (t) => {
   const server = await startInjectedServer(t)
   const names = Array.from({ length: 60 }, (_, index) => `n${60 - index}`)
   for (const hostname of names) await server.data('POST', '/api/hosts', { hostname, ip: '10.0.0.1' })

@@ -21,7 +21,7 @@ const beat = (server: TestServer, agentId: string, token: string, more: object =
     { authorization: `Bearer ${token}` },
   )
 
-test('P01 an enrollment token makes a host of the reported facts, with its tags and cluster', async (t) => {
+test('P01 an enrollment token creates a host from the reported facts, with its tags and cluster', async (t) => {
   const server = await startTestServer(t)
   const cluster = await server.data('POST', '/api/clusters', { name: 'web' })
   const token = await enrollment(server, { tags: { env: 'prod' }, clusterId: cluster.id })
@@ -63,7 +63,7 @@ test('P01 an enrollment token makes a host of the reported facts, with its tags 
   t.false(JSON.stringify(host).includes('rsm_agt_'))
 })
 
-test('a host whose agent tells other facts with every heartbeat changes ten times at once, and stays heard', async (t) => {
+test('a host whose facts change with every heartbeat is updated ten times at once, and stays online', async (t) => {
   const server = await startTestServer(t)
   const { body } = await register(server, await enrollment(server), 'a1', 'web1', { cpuCores: 1000 })
   const { hostId, token } = body.data
@@ -78,7 +78,7 @@ test('a host whose agent tells other facts with every heartbeat changes ten time
   t.is((await beat(server, 'a2', token, { facts: { cpuCores: 1 } })).status, 403)
 })
 
-test('P01 a token that is used up, deleted or unknown is 401', async (t) => {
+test('P01 a used-up, deleted or unknown token is a 401', async (t) => {
   const server = await startTestServer(t)
   const token = await enrollment(server, { maxUses: 2 })
   for (const name of ['a', 'b']) {
@@ -93,7 +93,7 @@ test('P01 a token that is used up, deleted or unknown is 401', async (t) => {
   t.is((await server.data('GET', '/api/hosts')).totalElements, 2)
 })
 
-test('P01 ten agents that race for a token of one use: one wins', async (t) => {
+test('P01 only one of ten agents racing for a single-use token wins', async (t) => {
   const server = await startTestServer(t)
   const token = await enrollment(server)
   const answers = await Promise.all(
@@ -103,7 +103,7 @@ test('P01 ten agents that race for a token of one use: one wins', async (t) => {
   t.is(answers.filter(({ status }) => status === 401).length, 9)
 })
 
-test('P02 S03 an enrollment token alone takes over neither an agentId nor a hostname', async (t) => {
+test('P02 S03 an enrollment token alone cannot take over an agentId or a hostname', async (t) => {
   const server = await startTestServer(t)
   const victim = await server.enroll('web1')
   await beat(server, victim.agentId, victim.token)
@@ -119,7 +119,7 @@ test('P02 S03 an enrollment token alone takes over neither an agentId nor a host
   t.is(uses, 0)
 })
 
-test('S03 a record without an agent yields its hostname to an enrolled machine, and nothing else', async (t) => {
+test('S03 a host without an agent gives up its hostname to an enrolled machine, and nothing else', async (t) => {
   const server = await startTestServer(t)
   const squatted = await server.data('POST', '/api/hosts', {
     hostname: 'Web9',
@@ -145,7 +145,7 @@ test('S03 a record without an agent yields its hostname to an enrolled machine, 
   t.like(entry.detail, { hostname: former.hostname })
 })
 
-test('P01 a machine with hostname and address of a record without an agent becomes that host', async (t) => {
+test('P01 a machine with the hostname and address of a host without an agent becomes that host', async (t) => {
   const server = await startTestServer(t)
   const prepared = { hostname: 'web1', ip: '::ffff:127.0.0.1', tags: { role: 'web' } }
   const { id } = await server.data('POST', '/api/hosts', prepared)
@@ -159,7 +159,7 @@ test('P01 a machine with hostname and address of a record without an agent becom
   t.is((await register(server, token, 'a2', 'web1')).status, 409, 'it has an agent now')
 })
 
-test('P02 another agent does not take over a host with its own token', async (t) => {
+test('P02 another agent cannot take over a host with its own token', async (t) => {
   const server = await startTestServer(t)
   const victim = await server.enroll('web1')
   const evil = await server.enroll('web2')
@@ -170,7 +170,7 @@ test('P02 another agent does not take over a host with its own token', async (t)
   t.is((await beat(server, victim.agentId, victim.token)).status, 200)
 })
 
-test('P03 when the reply was lost, the same token repeats the registration and takes no second use', async (t) => {
+test('P03 after a lost reply, the same token repeats the registration without a second use', async (t) => {
   const server = await startTestServer(t)
   const token = await enrollment(server)
   const lost = (await register(server, token, 'a', 'web1')).body.data
@@ -182,7 +182,7 @@ test('P03 when the reply was lost, the same token repeats the registration and t
   t.is((await beat(server, 'a', again.token)).status, 200)
 })
 
-test('P01 a token that is bound to a host replaces its agent, whose link and token end', async (t) => {
+test('P01 a token bound to a host replaces its agent, whose link and token end', async (t) => {
   const server = await startTestServer(t)
   const former = await server.enroll('web1')
   const link = await ScriptedAgent.link(server, former)
@@ -196,7 +196,7 @@ test('P01 a token that is bound to a host replaces its agent, whose link and tok
   t.is(host.agent.agentId, 'reinstalled')
 })
 
-test('P01 an ADMIN binds an agent to a host of this name without one', async (t) => {
+test('P01 an ADMIN binds an agent to a host of this name that has none', async (t) => {
   const server = await startTestServer(t)
   const created = await server.data('POST', '/api/hosts', {
     hostname: 'web1',
@@ -221,7 +221,7 @@ test('P01 an agent renews its registration with its own token', async (t) => {
   t.is((await beat(server, agent.agentId, body.data.token)).status, 200)
 })
 
-test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why', async (t) => {
+test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, with a reason', async (t) => {
   const server = await startTestServer(t)
   const { hostId, agentId, token } = await server.enroll('web1')
   const headers = { authorization: `Bearer ${token}` }
@@ -255,7 +255,7 @@ test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why'
   t.is((await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'fine' }, headers)).status, 400)
 })
 
-test('a host without heartbeats is OFFLINE after three intervals, and ONLINE with the next', async (t) => {
+test('a host without heartbeats is OFFLINE after three intervals, and ONLINE with the next heartbeat', async (t) => {
   let stopped: number | null = null
   const clock = { ...systemClock, monotonic: () => stopped ?? performance.now() }
   const server = await startTestServer(t, { heartbeatInterval: 0.3, clock })
@@ -263,13 +263,13 @@ test('a host without heartbeats is OFFLINE after three intervals, and ONLINE wit
   const host = () => server.data('GET', `/api/hosts/${hostId}`)
   await until('it is OFFLINE', async () => (await host()).status === 'OFFLINE')
   t.regex((await host()).statusReason, /^no heartbeat for \d+ s$/)
-  // It is not silent again before it is looked at.
+  // Stops the clock so that the host does not go silent before the check.
   stopped = performance.now()
   await beat(server, agentId, token)
   t.is((await host()).status, 'ONLINE')
 })
 
-test('S03 a revoked agent does not come back by the enrollment token that it has used', async (t) => {
+test('S03 a revoked agent cannot return with the enrollment token that it used', async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const register = () =>
@@ -285,7 +285,7 @@ test('S03 a revoked agent does not come back by the enrollment token that it has
   t.is((await register()).status, 403)
 })
 
-test('S10 an agent that registers again and again is 429 with Retry-After, and no write; an administrator may go on', async (t) => {
+test('S10 an agent that keeps registering gets 429 with Retry-After and causes no write; an ADMIN may continue', async (t) => {
   const server = await startTestServer(t)
   let { token, agentId } = await server.enroll('web1')
   const entries = async () => (await server.data('GET', '/api/audit?action=agent.register')).totalElements

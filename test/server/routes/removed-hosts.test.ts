@@ -22,7 +22,7 @@ const beat = (server: TestServer, agentId: string, token: string) =>
     { authorization: `Bearer ${token}` },
   )
 
-/** Expired, but not removed: the clock may be wrong. */
+/** Expired, but not removed, because the clock may be wrong. */
 const enrollmentRecord = (id: number, uses: number) => ({
   id,
   name: null,
@@ -37,7 +37,7 @@ const enrollmentRecord = (id: number, uses: number) => ({
   expiresAt: '2026-01-01T00:00:00.000Z',
 })
 
-/** Enrolls a host with a token that many may use; answers its id and agent token. */
+/** Enrolls a host with a multi-use token; returns its id and agent token. */
 async function joined(server: TestServer, token: string, name: string) {
   const { status, body } = await register(server, token, name)
   if (status !== 200) throw new Error(body.message)
@@ -51,12 +51,12 @@ const ends = {
 }
 
 for (const [state, end] of Object.entries(ends))
-  test(`A13 a ${state} agent is not let in by the enrollment tokens of that moment, also after a restart, but by a later one`, async (t) => {
+  test(`A13 a ${state} agent cannot use enrollment tokens of that time, even after a restart, but later ones`, async (t) => {
     const server = await startTestServer(t)
     const { token } = await enrollment(server, { maxUses: 20 })
     const former = await joined(server, token, 'web1')
     const link = await ScriptedAgent.link(server, { ...former, agentId: 'web1' })
-    // A second one that nobody has used is of that moment too.
+    // A second, unused token of that time.
     const unused = await enrollment(server, { maxUses: 5 })
     await end(server, former.hostId)
     t.is((await link.closed).code, 4401)
@@ -76,17 +76,17 @@ for (const [state, end] of Object.entries(ends))
       }
       await server.restart()
     }
-    t.is((await register(server, token, 'web2')).status, 200, 'others are let in by it as before')
+    t.is((await register(server, token, 'web2')).status, 200, 'it still admits others')
     const later = await enrollment(server, { maxUses: 20 })
     const back = await register(server, later.token, 'web1')
     t.is(back.status, 200)
-    t.is(back.body.data.hostId === former.hostId, state === 'revoked', 'a removed host is a new one')
+    t.is(back.body.data.hostId === former.hostId, state === 'revoked', 'a removed host gets a new record')
     t.is((await beat(server, 'web1', back.body.data.token)).status, 200)
     const uses = (await server.data('GET', '/api/enrollment-tokens')).content.map((each: any) => each.uses)
-    t.deepEqual(uses, [2, 0, 1], 'what is refused takes no use')
+    t.deepEqual(uses, [2, 0, 1], 'a refusal does not count as a use')
   })
 
-test('A13 a revoked host that is removed then, and one that was removed before, stay away: the last of it counts', async (t) => {
+test('A13 a revoked and then removed host, or one removed again, stays out: the latest event counts', async (t) => {
   const server = await startTestServer(t)
   const first = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, first.token, 'web1')
@@ -100,7 +100,7 @@ test('A13 a revoked host that is removed then, and one that was removed before, 
   for (const { token } of [first, second, third]) t.is((await register(server, token, 'web1')).status, 403)
 })
 
-test('A13 a token of hosts join --replace, made before the agent is revoked, lets it in once; used before, it does not', async (t) => {
+test('A13 an unused hosts join --replace token made before a revocation readmits the agent once', async (t) => {
   const server = await startTestServer(t)
   const { token } = await enrollment(server, { maxUses: 20, tags: { role: 'web' } })
   const { id: clusterId } = await server.data('POST', '/api/clusters', { name: 'web' })
@@ -118,14 +118,14 @@ test('A13 a token of hosts join --replace, made before the agent is revoked, let
   t.deepEqual(
     [host.tags, host.clusterIds],
     [{ role: 'web', rack: 'r1' }, [clusterId]],
-    'nothing is lost by that',
+    'tags and clusters are kept',
   )
   await beat(server, 'web1', back.body.data.token)
   await ends.revoked(server, hostId)
   t.is((await register(server, replace.token, 'web1')).status, 403)
 })
 
-test('A13 the former agent of a host that another has taken over is kept out, with the way that is open to it', async (t) => {
+test('A13 the old agent of a host taken over by another is refused, with the remedy that applies to it', async (t) => {
   const server = await startTestServer(t)
   const { token } = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, token, 'web1')
@@ -137,7 +137,7 @@ test('A13 the former agent of a host that another has taken over is kept out, wi
   t.regex((await register(server, token, 'web1')).body.message, /: rsm hosts join$/)
 })
 
-test('A13 the agent of a host that another takes over is kept out as a revoked one, though nobody revoked it', async (t) => {
+test('A13 the agent of a host taken over by another is refused like a revoked one', async (t) => {
   const server = await startTestServer(t)
   const { token } = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, token, 'web1')
@@ -155,7 +155,7 @@ test('A13 the agent of a host that another takes over is kept out as a revoked o
 })
 
 for (const [state, end] of Object.entries(ends))
-  test(`A13 an ADMIN's own registration lets a ${state} agent in, and its former tokens no longer matter`, async (t) => {
+  test(`A13 an ADMIN's own registration admits a ${state} agent, and its old tokens no longer matter`, async (t) => {
     const server = await startTestServer(t)
     const { token } = await enrollment(server, { maxUses: 20 })
     const { hostId } = await joined(server, token, 'web1')
@@ -167,7 +167,7 @@ for (const [state, end] of Object.entries(ends))
     t.is((await register(server, token, 'web1')).status, 409, 'it has a live token now')
   })
 
-test('an agent that a server of before revoked comes back by hosts join --replace only: of its tokens nothing is known', async (t) => {
+test('an agent revoked by an older server returns only by hosts join --replace, because its tokens are unknown', async (t) => {
   const { context } = await startInsides(t)
   const at = '2026-01-01T00:00:00.000Z'
   const agent = {
@@ -196,7 +196,7 @@ test('an agent that a server of before revoked comes back by hosts join --replac
   t.is((await registered(2)).hostId, 1)
 })
 
-test('A13 a removal and a revocation name the enrollment tokens that are open still', async (t) => {
+test('A13 a removal and a revocation list the enrollment tokens that are still open', async (t) => {
   const server = await startTestServer(t)
   const open = await enrollment(server, { maxUses: 20, name: 'web servers' })
   const used = await enrollment(server)
@@ -218,7 +218,7 @@ test('A13 a removal and a revocation name the enrollment tokens that are open st
   t.deepEqual(await ends.removed(server, id), { id, openEnrollments: [] })
 })
 
-test('A13 a tombstone goes when no enrollment token up to its own is left to use', async (t) => {
+test('A13 a tombstone is removed once no enrollment token up to its own is usable', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-store-'))
   const store = await openJsonStore({ directory })
   t.teardown(async () => {

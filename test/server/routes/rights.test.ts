@@ -4,7 +4,7 @@ import { adminLogin, startInjectedServer, type TestServer } from '../../helpers/
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 const password = 'long enough'
 
-/** A user with a session; `call` answers the status and message. */
+/** A user with a session; `call` returns status and message. */
 async function user(server: TestServer, username: string, role: string, more: object = {}) {
   const { id } = await server.data('POST', '/api/users', { username, password, role, ...more })
   const { token } = await server.data('POST', '/api/auth/login', { username, password })
@@ -20,7 +20,7 @@ function caller(server: TestServer, token: string) {
   }
 }
 
-test("A09 an ADMIN's personal access token makes nothing that outlasts it: no user, password, role, right, enrollment token or agent", async (t) => {
+test("A09 an ADMIN's personal access token cannot create or change anything that outlasts it", async (t) => {
   const server = await startInjectedServer(t)
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const leaked = caller(server, token)
@@ -47,11 +47,11 @@ test("A09 an ADMIN's personal access token makes nothing that outlasts it: no us
     t.regex(message, /^you are admin \(ADMIN, by a token as ADMIN\); this requires a session/)
   }
   for (const path of ['/api/users', `/api/users/${id}`, '/api/enrollment-tokens'])
-    t.is((await leaked.call('GET', path)).status, 200, 'it reads as its role says')
+    t.is((await leaked.call('GET', path)).status, 200, 'it can read like its role')
   t.is((await server.api('POST', '/api/auth/login', adminLogin)).status, 200, 'the owner is not locked out')
 })
 
-test('A09 a token made with admin: true, from a session and of role ADMIN, writes users and enrollment tokens, registers agents, but sets no rights', async (t) => {
+test('A09 a token made with admin: true manages users, enrollment tokens and agents, but grants no rights', async (t) => {
   const server = await startInjectedServer(t)
   const made = await server.data('POST', '/api/tokens', { name: 'inventory', admin: true })
   t.true(made.admin)
@@ -83,7 +83,7 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
   t.is((await inventory.call('POST', '/api/enrollment-tokens', {})).status, 201)
 })
 
-test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; it is given and taken at once', async (t) => {
+test('A16 ADMINs and users with the right hosts:remove remove hosts; the right is granted and revoked at once', async (t) => {
   const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const host = async (hostname: string) => {
@@ -97,7 +97,7 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
   t.deepEqual(given.rights, ['hosts:remove'])
   t.deepEqual((await oskar.call('GET', '/api/auth/me')).data.rights, ['hosts:remove'])
   t.is((await oskar.call('DELETE', await host('web2'))).status, 200)
-  // A token has the rights of its owner, unless it was given less.
+  // A token has the rights of its owner, unless it was given fewer.
   const own = await oskar.call('POST', '/api/tokens', { name: 'own' })
   t.is((await caller(server, own.data.token).call('DELETE', await host('web3'))).status, 200)
   const less = await oskar.call('POST', '/api/tokens', { name: 'less', role: 'VIEWER' })
@@ -112,12 +112,12 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
   t.is((await oskar.call('DELETE', await host('web5'))).status, 200, 'another change leaves it')
   await server.data('PATCH', `/api/users/${oskar.id}`, { rights: [] })
   t.is((await oskar.call('DELETE', await host('web6'))).status, 403)
-  t.is((await oskar.call('GET', '/api/auth/me')).status, 200, 'his session goes on')
+  t.is((await oskar.call('GET', '/api/auth/me')).status, 200, 'the session continues')
   for (const bad of [['hosts:rename'], ['hosts:remove', 'hosts:remove'], 'hosts:remove', null])
     t.is((await server.api('PATCH', `/api/users/${oskar.id}`, { rights: bad })).status, 400)
 })
 
-test('whom the server trusts with the credentials of a host is for an ADMIN to say, and audited', async (t) => {
+test('only an ADMIN can set or clear the pinned host key of a host, and that is audited', async (t) => {
   const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
@@ -149,7 +149,7 @@ test('whom the server trusts with the credentials of a host is for an ADMIN to s
   t.is(bad.body.errors?.[0]?.field, 'hostKey')
 })
 
-test('A09 the agent is installed, and installed again, for an ADMIN with a session or a token that may administer', async (t) => {
+test('A09 installing an agent, and retrying it, requires an ADMIN with a session or an admin token', async (t) => {
   const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
@@ -176,7 +176,7 @@ test('A09 the agent is installed, and installed again, for an ADMIN with a sessi
   })
 })
 
-test('an installation takes no options of scripts, and a task does one thing', async (t) => {
+test('an installation accepts no script options, and a task does only one thing', async (t) => {
   const server = await startInjectedServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   const target = { hostIds: [id] }

@@ -12,7 +12,7 @@ async function loggedIn(server: TestServer, userAgent: string, login = adminLogi
 const listed = async (server: TestServer, token = server.token) =>
   (await server.api('GET', '/api/auth/sessions', undefined, as(token))).body.data.content
 
-test("a user sees one's own logins: where from, with what, and until when", async (t) => {
+test('a user sees their own logins with address, client and expiry', async (t) => {
   const server = await startTestServer(t)
   await loggedIn(server, 'laptop '.repeat(50))
   const all = await listed(server)
@@ -28,10 +28,10 @@ test("a user sees one's own logins: where from, with what, and until when", asyn
     ['phone'],
   )
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
-  t.is((await listed(server, token)).length, 2, 'a token of the user sees them, and is none of them')
+  t.is((await listed(server, token)).length, 2, 'a token of the user lists them, and is not listed')
 })
 
-test('what hangs on a session closes when its owner ends it; the others go on', async (t) => {
+test('streams of a session close when its owner ends it; other sessions continue', async (t) => {
   const server = await startTestServer(t)
   const lost = await loggedIn(server, 'lost')
   const stream = followEvents(`${server.url}/api/events`, as(lost), () => false)
@@ -44,7 +44,7 @@ test('what hangs on a session closes when its owner ends it; the others go on', 
   t.like(again, { status: 404, body: { message: `no such session: ${id}` } })
 })
 
-test("others' sessions, tokens and what is no id are not found; a token ends no session", async (t) => {
+test('foreign sessions, tokens and invalid ids are not found, and a token cannot end sessions', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/users', { username: 'olga', password: 'long enough', role: 'OPERATOR' })
   const olga = await loggedIn(server, 'phone', { username: 'olga', password: 'long enough' })
@@ -58,7 +58,7 @@ test("others' sessions, tokens and what is no id are not found; a token ends no 
   t.deepEqual(await server.data('DELETE', '/api/auth/sessions'), { ended: 0 })
 })
 
-test('all others end at once, tokens stay', async (t) => {
+test('all other sessions end at once, and tokens stay', async (t) => {
   const server = await startTestServer(t)
   const others = [await loggedIn(server, 'a'), await loggedIn(server, 'b')]
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { startInjectedServer } from '../../helpers/servers/server.ts'
 
-test('lists of a target have bounds, which a refusal states in words', async (t) => {
+test('lists in a target are limited, and the error states the limit in words', async (t) => {
   const server = await startInjectedServer(t)
   const many = Array.from({ length: 20_001 }, () => 'a')
   for (const [target, message] of [
@@ -14,7 +14,7 @@ test('lists of a target have bounds, which a refusal states in words', async (t)
   }
 })
 
-test('the hosts of a target are read: no audit entry, and an idempotency key has no effect', async (t) => {
+test('selecting the hosts of a target is a read: no audit entry, and no effect of an idempotency key', async (t) => {
   const server = await startInjectedServer(t)
   await server.enroll('web1')
   const entries = async () => (await server.data('GET', '/api/audit')).totalElements as number

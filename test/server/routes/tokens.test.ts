@@ -11,14 +11,14 @@ async function userToken(server: TestServer, username: string, role: string): Pr
   return (await server.data('POST', '/api/auth/login', { username, password })).token
 }
 
-test('a personal access token calls as its owner, with its own role', async (t) => {
+test('a personal access token acts as its owner, with its own role', async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci', role: 'VIEWER' })
   t.is((await server.api('GET', '/api/hosts', undefined, as(token))).status, 200)
   t.is((await server.api('GET', '/api/users', undefined, as(token))).status, 403)
 })
 
-test('a personal access token makes no tokens, takes none away and does not change the password', async (t) => {
+test('a personal access token cannot create or revoke tokens or change the password', async (t) => {
   const server = await startTestServer(t)
   const { id, token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const body = { currentPassword: adminPassword, newPassword: 'longer still' }
@@ -34,7 +34,7 @@ test('a personal access token makes no tokens, takes none away and does not chan
   t.is((await server.data('GET', '/api/tokens')).totalElements, 0, 'it may end itself')
 })
 
-test('guesses of the current password are throttled as logins are', async (t) => {
+test('guesses of the current password are throttled like logins', async (t) => {
   const server = await startTestServer(t)
   const guess = (currentPassword: string) =>
     server.api('POST', '/api/auth/password', { currentPassword, newPassword: 'longer still' })
@@ -44,7 +44,7 @@ test('guesses of the current password are throttled as logins are', async (t) =>
   t.truthy(refused.headers.get('retry-after'))
 })
 
-test('a role above the owner is 403; an unknown field names itself', async (t) => {
+test("a role above the owner's is a 403; an error names an unknown field", async (t) => {
   const server = await startTestServer(t)
   const operator = await userToken(server, 'olga', 'OPERATOR')
   t.is((await server.api('POST', '/api/tokens', { name: 'x', role: 'ADMIN' }, as(operator))).status, 403)
@@ -64,14 +64,14 @@ test("another user's token can be neither seen nor revoked", async (t) => {
   t.is((await server.data('GET', '/api/tokens')).totalElements, 1)
 })
 
-test('a session is no personal access token: it is not listed, and not revoked here', async (t) => {
+test('a session is not a personal access token: it is neither listed nor revoked as one', async (t) => {
   const server = await startTestServer(t)
   t.deepEqual((await server.data('GET', '/api/tokens')).content, [])
   t.is((await server.api('DELETE', '/api/tokens/1')).status, 404)
   t.is((await server.api('GET', '/api/auth/me')).status, 200)
 })
 
-test('a revoked token is 401 at once, and a stream that hangs on it closes', async (t) => {
+test('a revoked token is a 401 at once, and a stream opened with it closes', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const taskId = await startTask(server, [hostId], { queueSeconds: 60 })
@@ -91,7 +91,7 @@ test('a revoked token is 401 at once, and a stream that hangs on it closes', asy
   t.is((await server.api('GET', '/api/auth/me', undefined, as(token))).status, 401)
 })
 
-test('a changed password ends personal access tokens too', async (t) => {
+test('a changed password ends personal access tokens as well', async (t) => {
   const server = await startTestServer(t)
   const olga = await userToken(server, 'olga', 'OPERATOR')
   const { token } = (await server.api('POST', '/api/tokens', { name: 'ci' }, as(olga))).body.data
@@ -100,7 +100,7 @@ test('a changed password ends personal access tokens too', async (t) => {
   t.is((await server.api('GET', '/api/auth/me', undefined, as(token))).status, 401)
 })
 
-test('tasks are found by host without reading what they left on disk', async (t) => {
+test('tasks are found by host without reading their files on disk', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const other = await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.2' })

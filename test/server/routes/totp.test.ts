@@ -18,7 +18,7 @@ import { startInsides } from '../../helpers/servers/services.ts'
 const login = (server: TestServer, code?: string) =>
   server.api('POST', '/api/auth/login', { ...adminLogin, ...(code !== undefined && { code }) })
 
-test('nothing changes before a code of the app was confirmed; then a login takes one, each once', async (t) => {
+test('TOTP takes effect once a code is confirmed; then each login needs a code, valid once', async (t) => {
   const server = await startInjectedServer(t)
   const wrong = await server.api('POST', '/api/auth/totp', { currentPassword: 'a guess' })
   t.is(wrong.status, 403)
@@ -49,7 +49,7 @@ test('nothing changes before a code of the app was confirmed; then a login takes
   t.is((await login(server, appShows(secret, 1))).status, 200, 'the guess has not used it up')
 })
 
-test('a recovery code stands in for a code once; neither it nor the secret is stored in the clear', async (t) => {
+test('a recovery code replaces a code once; neither it nor the secret is stored in plain text', async (t) => {
   const { context, admin } = await startInsides(t)
   const totp = createTotp(context)
   const { secret } = await totp.create(admin, { currentPassword: adminPassword }, '192.0.2.1', 'rsm')
@@ -64,7 +64,7 @@ test('a recovery code stands in for a code once; neither it nor the secret is st
   t.truthy(await service.login({ ...adminLogin, code: second }, '192.0.2.1'))
 })
 
-test('two logins at once with one code: one gets in', async (t) => {
+test('only one of several simultaneous logins with the same code succeeds', async (t) => {
   const server = await startInjectedServer(t)
   const { secret } = await enableTotp(server, adminPassword)
   const code = appShows(secret)
@@ -75,7 +75,7 @@ test('two logins at once with one code: one gets in', async (t) => {
   )
 })
 
-test('twenty wrong codes of one user lock out the next try, wherever they come from', async (t) => {
+test('twenty wrong codes for a user lock out the next attempt, from any address', async (t) => {
   const { context, admin } = await startInsides(t)
   const totp = createTotp(context)
   const { secret } = await totp.create(admin, { currentPassword: adminPassword }, '192.0.2.1', 'rsm')
@@ -91,7 +91,7 @@ test('twenty wrong codes of one user lock out the next try, wherever they come f
   await t.throwsAsync(right, { code: 'too_many' })
 })
 
-test('a newest code that was noted while the clock was far ahead keeps nobody out once it is right again', async (t) => {
+test('a code recorded while the clock was far ahead locks no one out once the clock is correct', async (t) => {
   const { context, admin } = await startInsides(t)
   const totp = createTotp(context)
   const { secret } = await totp.create(admin, { currentPassword: adminPassword }, '192.0.2.1', 'rsm')
@@ -106,7 +106,7 @@ test('a newest code that was noted while the clock was far ahead keeps nobody ou
   t.truthy(await createLogin(context).login({ ...adminLogin, code: appShows(secret) }, '192.0.2.1'))
 })
 
-test('whose secret was sealed with a key that is lost is not let in by the password alone, and is told the way out', async (t) => {
+test('a user whose TOTP secret was sealed with a lost key cannot log in, and the error names the remedy', async (t) => {
   const { context, admin } = await startInsides(t)
   const totp = createTotp(context)
   const { secret } = await totp.create(admin, { currentPassword: adminPassword }, '192.0.2.1', 'rsm')
@@ -127,7 +127,7 @@ test('whose secret was sealed with a key that is lost is not let in by the passw
   t.truthy(await createLogin({ ...context, keys }).login(next, '192.0.2.1'))
 })
 
-test('codes end with one of them, or by an ADMIN; nobody turns them on for another, nor with a token', async (t) => {
+test('TOTP is removed with a code or by an ADMIN, and enabled only by the user, not with a token', async (t) => {
   const server = await startInjectedServer(t)
   const { secret } = await enableTotp(server, adminPassword)
   const again = await server.api('POST', '/api/auth/totp', { currentPassword: adminPassword })

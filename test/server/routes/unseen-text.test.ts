@@ -3,7 +3,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** What no name, tag or description holds. */
+/** Characters that names, tags and descriptions must not contain. */
 const unseen = [
   '\u0000',
   '\u0007',
@@ -22,7 +22,7 @@ const unseen = [
   '\udc00',
   '\udc00\ud800',
 ]
-/** Other writing and whole surrogate pairs, which they may hold. */
+/** Other scripts and whole surrogate pairs, which are allowed. */
 const seen = 'Übung 日本 😀 العربية'
 
 const host = { hostname: 'web1', ip: '10.0.0.1' }
@@ -45,7 +45,7 @@ const fields: readonly (readonly [field: string, path: string, body: (text: stri
   ],
 ]
 
-test('A11 names, tags and descriptions with what is not seen are a 400 that names the field, and nothing is made', async (t) => {
+test('A11 invisible characters in names, tags and descriptions are a 400 with the field, and nothing is created', async (t) => {
   const server = await startTestServer(t)
   for (const [field, path, body] of fields)
     for (const sign of unseen) {
@@ -76,7 +76,7 @@ test('A11 names, tags and descriptions with what is not seen are a 400 that name
   t.is((await server.api('POST', '/api/scripts', free)).status, 201)
 })
 
-test('A11 what an agent reports is replaced where it can not be shown, never refused', async (t) => {
+test('A11 unprintable characters in agent reports are replaced, never refused', async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const agentId = 'agent-web1'
@@ -120,7 +120,7 @@ test('A11 what an agent reports is replaced where it can not be shown, never ref
   for (const sign of unseen) t.false(shown.includes(JSON.stringify(sign).slice(1, -1)), JSON.stringify(sign))
 })
 
-test('A11 a metrics report beyond 32 KiB loses its last disks and is taken, so that lists of hosts stay small', async (t) => {
+test('A11 a metrics report over 32 KiB is accepted without its last disks, so that host lists stay small', async (t) => {
   const server = await startTestServer(t)
   const { agentId, token, hostId } = await server.enroll('web1')
   const disks = (count: number, length: number) =>
