@@ -17,7 +17,7 @@ const claim = {
   since: new Date().toISOString(),
 }
 
-/** What of a `ws` socket an AgentSocket uses. */
+/** The part of a `ws` socket that AgentSocket uses. */
 class Wire extends EventEmitter {
   readonly OPEN = 1
   readonly readyState = 1
@@ -44,7 +44,7 @@ class Wire extends EventEmitter {
   }
 }
 
-/** A link of a base-protocol agent under a clock that the test sets; `heard` is what came out of it. */
+/** A link of a base-protocol agent under a clock of the test; `heard` lists the events of the link. */
 function linkOnWire(message: (message: FromAgent) => Promise<void> = async () => undefined) {
   const wire = new Wire()
   const clock = { at: 0, now: () => clock.at, monotonic: () => clock.at }
@@ -71,7 +71,7 @@ function linkOnWire(message: (message: FromAgent) => Promise<void> = async () =>
   return { wire, clock, link, heard }
 }
 
-test('F11 a peer that is not read because its output waits for the disk does not count as dead', async (t) => {
+test('F11 a peer that is paused because its output waits for the disk does not count as dead', async (t) => {
   const stored: (() => void)[] = []
   const { wire, clock, link } = linkOnWire(() => new Promise<void>((resolve) => stored.push(resolve)))
   link.prove(claim)
@@ -93,7 +93,7 @@ test('F11 a peer that is not read because its output waits for the disk does not
   t.is(wire.calls.at(-1), 'terminate')
 })
 
-test('P51 frames wait, in their order, for the answer to a ping that was sent after the claim', (t) => {
+test('P51 frames wait, in order, for the answer to a ping sent after the claim', (t) => {
   const { wire, link, heard } = linkOnWire()
   wire.output(0, 'before the claim')
   link.tick(idleTimeout)
@@ -111,7 +111,7 @@ test('P51 frames wait, in their order, for the answer to a ping that was sent af
   t.is(heard.filter((what) => what === 'proven').length, 1)
 })
 
-test('P51 a peer that sends and answers no ping is given up within 45 s, and nothing it sent is looked at', (t) => {
+test('P51 a peer that sends frames but answers no ping is closed within 45 s, and its frames are dropped', (t) => {
   const { wire, clock, link, heard } = linkOnWire()
   clock.at = 1_000
   link.prove(claim)
@@ -142,7 +142,7 @@ test('P33 a link that sends too fast is paused, and no frame is lost', async (t)
   await until('it is read again', () => wire.calls.at(-1) === 'resume')
 })
 
-test('P51 an agent that pings without end and never answers is given up within 45 s', (t) => {
+test('P51 an agent that pings endlessly but never answers is closed within 45 s', (t) => {
   const { wire, clock, link, heard } = linkOnWire()
   link.prove(claim)
   for (let ticks = 0; ticks < 4; ticks++) {
@@ -155,7 +155,7 @@ test('P51 an agent that pings without end and never answers is given up within 4
   t.deepEqual(heard, [])
 })
 
-test('P51 an agent that reads no pongs before it has answered is closed at 1 MiB of them', (t) => {
+test('P51 an unproven agent that does not read its pongs is closed once 1 MiB of them is pending', (t) => {
   const { wire, link } = linkOnWire()
   link.prove(claim)
   wire.bufferedAmount = 1024 * 1024
@@ -166,7 +166,7 @@ test('P51 an agent that reads no pongs before it has answered is closed at 1 MiB
   t.is(wire.calls.at(-1), 'close 1013')
 })
 
-test('P51 what comes before the answer to a ping is bounded', (t) => {
+test('P51 the amount of data accepted before the answer to a ping is bounded', (t) => {
   const { wire, link, heard } = linkOnWire()
   link.prove(claim)
   const data = 'x'.repeat(1_000_000)

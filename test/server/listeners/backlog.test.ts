@@ -26,7 +26,7 @@ function links(count: number): Link[] {
   })
 }
 
-test('a link with more than 1 MiB waiting is not read until most of it is stored', (t) => {
+test('a link with a backlog over 1 MiB is paused until most of it is stored', (t) => {
   const [link] = links(1)
   for (let frame = 0; frame <= 16; frame += 1) link?.share.add(65_536)
   t.true(link?.held)
@@ -36,7 +36,7 @@ test('a link with more than 1 MiB waiting is not read until most of it is stored
   t.false(link?.held)
 })
 
-test('F15 many links together hold no more than 16 MiB, and one with little to say is read all the while', (t) => {
+test('F15 many links together keep at most 16 MiB, and a link with little traffic is never paused', (t) => {
   const all = links(1000)
   const quiet = all.pop()
   let total = 0
@@ -46,13 +46,13 @@ test('F15 many links together hold no more than 16 MiB, and one with little to s
         link.share.add(65_536)
         total += 65_536
       }
-  // Each may have one chunk that counts for nothing, and the one that made it too much.
+  // Each link may have one uncounted chunk, and the one that exceeded the bound.
   t.true(total <= 16 * megabyte + 1000 * 2 * 65_536, `${total / megabyte} MB`)
   quiet?.share.add(200)
   t.false(quiet?.held)
 })
 
-test('no link stays held once what waited is stored, whatever came in between', (t) => {
+test('no link stays paused once its backlog is stored, in any order of events', (t) => {
   const step = fc.record({
     at: fc.nat(4),
     bytes: fc.integer({ min: 1, max: 6 * megabyte }),

@@ -28,7 +28,7 @@ const complete = {
   lastSequence: -1,
 }
 
-/** Every message of an agent: a good payload, and of what kind each of its fields is. */
+/** Every message of an agent: a valid payload, and the kind of each of its fields. */
 const messages: Partial<Record<MessageType, { good: object; fields: Record<string, Kind> }>> = {
   SCRIPT_RECEIVED: {
     good: { taskId: 't1', journal: { sequence: 7 } },
@@ -87,7 +87,7 @@ const messages: Partial<Record<MessageType, { good: object; fields: Record<strin
   },
 }
 
-/** Two hosts with an execution under way each. */
+/** Two hosts with one running execution each. */
 async function twoHosts(t: ExecutionContext) {
   const server = await startTestServer(t)
   const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
@@ -103,10 +103,10 @@ async function twoHosts(t: ExecutionContext) {
 const frame = (type: string, id: string, payload: unknown) => textOf({ type, id, timestamp: at, payload })
 
 for (const [type, { good, fields }] of Object.entries(messages))
-  test(`P31 ${type}: every field that is missing, of another kind, too long or out of range is ERROR 400, and changes nothing`, async (t) => {
+  test(`P31 ${type}: each missing, mistyped, too long or out-of-range field is an ERROR 400 and changes nothing`, async (t) => {
     const { server, first, agent, taskId } = await twoHosts(t)
     const before = await task(server, taskId)
-    // Of a link that has said HELLO every one is a second one: its shape is looked at first.
+    // On a link that has sent HELLO, any further HELLO is a second one, but its shape is checked first.
     const link = type === 'AGENT_HELLO' ? await ScriptedAgent.link(server, first, { hello: false }) : agent
     const payloads = badValues.object.map((payload) => ['payload', payload] as const)
     const cases = [
@@ -123,7 +123,7 @@ for (const [type, { good, fields }] of Object.entries(messages))
       t.true(error.message.startsWith(`${type}: payload`) && error.message.length <= 1000, error.message)
     }
     const after = await task(server, taskId)
-    // While the link that has yet to say HELLO replaces the other one, the host is said to be away.
+    // The host counts as disconnected until the replacing link sends HELLO.
     const silent = (shown: Task) => ({
       ...shown,
       results: shown.results.map((one) => ({ ...one, error: null })),
@@ -133,7 +133,7 @@ for (const [type, { good, fields }] of Object.entries(messages))
     await link.settled()
   })
 
-test('P31 ERROR of every bad shape is not answered, and the link stays', async (t) => {
+test('P31 a malformed ERROR is not answered, and the link stays open', async (t) => {
   const { agent } = await twoHosts(t)
   const good = { code: 400, message: 'x', refId: null }
   for (const [path, kind] of Object.entries({ code: 'number', message: 'error' } as const))
@@ -143,7 +143,7 @@ test('P31 ERROR of every bad shape is not answered, and the link stays', async (
   t.is(agent.heard.filter(({ type }) => type === 'ERROR').length, 1, 'only the probe is answered')
 })
 
-test('P08 unknown fields, repeated keys, hostile names and deep values beside the known ones are ignored', async (t) => {
+test('P08 unknown fields, repeated keys, hostile names and deep values beside known fields are ignored', async (t) => {
   const { server, agent, taskId } = await twoHosts(t)
   const text = frame('SCRIPT_OUTPUT', 'odd', { taskId, stream: 'stdout', data: 'one', sequence: 0 })
   const nested = (depth: number) => `${'{"a":['.repeat(depth)}1${']}'.repeat(depth)}`
@@ -164,7 +164,7 @@ test('P08 unknown fields, repeated keys, hostile names and deep values beside th
   t.is(({} as { type?: unknown }).type, undefined)
 })
 
-test('P32 what nests half a million levels deep is taken or refused, and the server lives on', async (t) => {
+test('P32 a frame nested half a million levels deep does not bring the server down', async (t) => {
   const { server, first, agent } = await twoHosts(t)
   agent.socket.send(`{"type":"X","id":"deep","a":${'['.repeat(500_000)}${']'.repeat(500_000)}}`)
   const back = await ScriptedAgent.link(server, first)
@@ -172,7 +172,7 @@ test('P32 what nests half a million levels deep is taken or refused, and the ser
   t.pass()
 })
 
-test('P21 P22 P28 sequences that repeat, jump, go back, or come after the end: what is stored is what was sent in order', async (t) => {
+test('P21 P22 P28 repeated, skipped or late sequences are dropped: only output sent in order is stored', async (t) => {
   const { server, agent, other, taskId, otherTask } = await twoHosts(t)
   const sends: [number, string][] = [
     [0, 'a'],
@@ -190,7 +190,11 @@ test('P21 P22 P28 sequences that repeat, jump, go back, or come after the end: w
   agent.complete(taskId, 3, { lastSequence: 2 ** 53 - 1 })
   agent.complete(taskId, 4, { lastSequence: 99 })
   await agent.settled()
-  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING', 'an end past what came does not settle')
+  t.is(
+    (await task(server, taskId)).results[0]?.status,
+    'RUNNING',
+    'an end beyond the received output does not settle',
+  )
   agent.complete(taskId, 5, { lastSequence: 2 })
   agent.complete(taskId, 6, { lastSequence: 2 })
   await agent.released(taskId)
@@ -206,7 +210,7 @@ test('P21 P22 P28 sequences that repeat, jump, go back, or come after the end: w
   t.is((await finished(server, otherTask)).status, 'SUCCESS')
 })
 
-test('P30 frames for a task that this host was never sent are refused, of an earlier link they are void', async (t) => {
+test('P30 frames for a task not sent to this host are refused, and frames of an earlier link are void', async (t) => {
   const { server, first, second, agent, otherTask } = await twoHosts(t)
   const waiting = await startTask(server, [first.hostId, second.hostId], { strategy: 'SEQUENTIAL' })
   const other = await ScriptedAgent.link(server, second, {
@@ -229,7 +233,7 @@ test('P30 frames for a task that this host was never sent are refused, of an ear
   t.is((await finished(server, waiting)).status, 'SUCCESS')
 })
 
-test('whatever an agent sends, another host goes on and the server answers', async (t) => {
+test('no input from an agent stops the server or another host', async (t) => {
   const { server, agent, other, taskId, otherTask } = await twoHosts(t)
   const goods = Object.entries(messages).map(([type, { good }]) => ({
     type,
@@ -239,7 +243,7 @@ test('whatever an agent sends, another host goes on and the server answers', asy
   }))
   const frames = fc.constantFrom(...goods, { type: 'ERROR', id: 'fuzz', payload: { code: 1, message: 'x' } })
   let [link, own, hosts] = [agent, taskId, 2]
-  /** The server puts up with a bounded number of such frames of one host. */
+  /** Moves to a new host, because the server tolerates a limited number of such frames per host. */
   async function nextHost(): Promise<void> {
     hosts++
     const identity = await server.enroll(`web${hosts}`)
@@ -265,7 +269,7 @@ test('whatever an agent sends, another host goes on and the server answers', asy
   t.is((await finished(server, otherTask)).status, 'SUCCESS')
 })
 
-test('P28 a LOST host that returns with output and its end while the task still runs is heard and let go', async (t) => {
+test('P28 a LOST host that returns with output and an end during its task is acknowledged and released', async (t) => {
   const server = await startTestServer(t)
   const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   const agent = await ScriptedAgent.link(server, first)

@@ -4,7 +4,7 @@ import { createEarlyRoom } from '../../../src/server/listeners/early-frames.ts'
 const megabyte = 1024 * 1024
 const frame = { data: Buffer.alloc(megabyte), isBinary: false }
 
-/** Links that keep what the test adds, and which of them were refused. */
+/** Links that keep the frames that the test adds, and a list of the refused ones. */
 function linksOf(count: number) {
   const room = createEarlyRoom()
   const refused: number[] = []
@@ -12,7 +12,7 @@ function linksOf(count: number) {
   return { links, refused }
 }
 
-test('P51 S10 many links together keep 64 MiB before their first pongs; beyond that the one that keeps most is refused', (t) => {
+test('P51 S10 links together keep 64 MiB before their first pongs; beyond that the largest is refused', (t) => {
   const { links, refused } = linksOf(100)
   for (const [at, link] of links.entries()) {
     if (refused.includes(at)) continue
@@ -23,7 +23,7 @@ test('P51 S10 many links together keep 64 MiB before their first pongs; beyond t
   t.true(refused.length >= 95, `${refused.length} were refused`)
 })
 
-test('P51 links that keep little are not refused for those that keep much', (t) => {
+test('P51 links that keep little are not refused because of links that keep much', (t) => {
   const { links, refused } = linksOf(2000)
   const [hostile, honest] = [links.slice(0, 10), links.slice(10)]
   for (const link of hostile) for (let frames = 0; frames < 10; frames++) link.add(frame)
@@ -36,7 +36,7 @@ test('P51 links that keep little are not refused for those that keep much', (t) 
   )
 })
 
-test('frames that are read or dropped free their room', (t) => {
+test('frames that are read or dropped free their memory', (t) => {
   const { links, refused } = linksOf(50)
   for (const link of links) {
     for (let frames = 0; frames < 10; frames++) link.add(frame)

@@ -6,9 +6,9 @@ import { createAdmission } from '../../../src/server/listeners/agent-listener.ts
 import { startTestServer } from '../../helpers/servers/server.ts'
 
 const herd = 1500
-/** The kernel holds no more connections for a listener that asks for more. */
+/** The kernel's limit for the backlog of a listener. */
 const somaxconn = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'))
-/** Connections of a port that are made, accepted or not. */
+/** Number of established connections to a port, accepted or not. */
 function madeAt(port: number): number {
   const place = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const established = '01'
@@ -17,11 +17,11 @@ function madeAt(port: number): number {
   const made = sockets.filter(
     ([, local, , state]) => local?.endsWith(place) === true && state === established,
   )
-  // The kernel lists a socket twice when others come and go while it is read.
+  // The kernel may list a socket twice if others change during the read.
   return new Set(made.map(([, , remote]) => remote)).size
 }
 
-/** Connects at once, in one turn of the loop, that none is accepted in between. */
+/** Connects in one turn of the event loop, so that no connection is accepted in between. */
 async function connectAtOnce(t: ExecutionContext, port: number, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
     const socket = connect(port, '127.0.0.1')
@@ -31,7 +31,7 @@ async function connectAtOnce(t: ExecutionContext, port: number, count: number): 
   await new Promise((resolve) => process.nextTick(resolve))
 }
 
-test('A12 a herd of connections finds room with the kernel before the first is accepted', async (t) => {
+test("A12 the kernel's backlog holds a burst of connections before the first is accepted", async (t) => {
   const server = await startTestServer(t)
   const port = Number(new URL(server.url).port)
   const before = madeAt(port)
@@ -39,7 +39,7 @@ test('A12 a herd of connections finds room with the kernel before the first is a
   t.is(madeAt(port) - before, Math.min(herd, somaxconn + 1))
 })
 
-test('A12 links are taken up in turns, in their order, and those that come meanwhile wait for theirs', async (t) => {
+test('A12 links are admitted in turns and in order, and later ones wait for their turn', async (t) => {
   const admission = createAdmission()
   const admitted: number[] = []
   const perTurn: number[] = []

@@ -19,7 +19,7 @@ import { until } from '../../helpers/until.ts'
 const identity = { hostId: 1, agentId: 'web1', token: 'secret' }
 const nothing = () => undefined
 
-/** Servers a and b with one agent between them: each WebSockets with nothing behind it that notes which links it was given. */
+/** Servers a and b with one agent: their WebSocket listeners have no engine, and record the links they get. */
 async function twoHubs(t: ExecutionContext) {
   const clock = systemClock
   const { ownership, links } = createCluster(clock)
@@ -80,7 +80,7 @@ async function twoHubs(t: ExecutionContext) {
   return { links, duplicates, agent, a: await start('a'), b: await start('b') }
 }
 
-test('other servers hear of a link once the store knows it, and not where it has closed meanwhile', async (t) => {
+test('other servers learn of a link once it is stored, unless it has closed by then', async (t) => {
   const { a } = await twoHubs(t)
   await ScriptedAgent.link(a, identity)
   await until('a has the link', () => a.linked.length === 1)
@@ -109,10 +109,10 @@ test('P12 a link that another server has replaced closes itself', async (t) => {
   t.is(holder?.server.name, 'b')
   t.is(b.linked[0]?.claim.epoch, holder?.epoch)
   await second.cut()
-  await until('nobody holds the link', async () => (await links.holder(1)) === null)
+  await until('the link is released', async () => (await links.holder(1)) === null)
 })
 
-test('a link whose agent was revoked closes, though the hint was lost', async (t) => {
+test('a link whose agent was revoked closes even if the hint was lost', async (t) => {
   const { agent, a } = await twoHubs(t)
   const link = await ScriptedAgent.link(a, identity)
   await until('a has the link', () => a.linked.length === 1)
@@ -120,12 +120,12 @@ test('a link whose agent was revoked closes, though the hint was lost', async (t
   t.deepEqual(await link.closed, { code: 4401, reason: 'the token was revoked' })
 })
 
-test('a link that closes before its agent has proven it is nothing to let go of', async (t) => {
+test('a link that closes before its agent has proven it is never passed to the engine', async (t) => {
   const { links, a } = await twoHubs(t)
   const agent = await ScriptedAgent.link(a, identity, { pongs: false })
   await until('it has a claim', async () => (await links.holder(1)) !== null)
   await agent.cut()
-  await until('nobody holds the link', async () => (await links.holder(1)) === null)
+  await until('the link is released', async () => (await links.holder(1)) === null)
   t.deepEqual([a.linked, a.unlinked], [[], []])
 })
 
@@ -138,7 +138,7 @@ test('P13 F12 replacements at two servers count together, and both refuse new li
   for (const server of [a, b])
     await t.throwsAsync(ScriptedAgent.link(server, identity), { message: 'refused with 409' })
   await agents[3]?.cut()
-  await until('a takes links again', () =>
+  await until('a accepts links again', () =>
     ScriptedAgent.link(a, identity).then(
       () => true,
       () => false,
@@ -147,7 +147,7 @@ test('P13 F12 replacements at two servers count together, and both refuse new li
 })
 
 for (const [what, storeId] of [
-  ['an agent of ours', 'store-1'],
+  ['an agent of rsm', 'store-1'],
   ['an agent of the base protocol', null],
 ] as const)
   test(`P51 ${what} is sent nothing, and does not count as connected, until it has answered a ping`, async (t) => {
@@ -156,7 +156,7 @@ for (const [what, storeId] of [
     const isConnected = async () => (await server.data('GET', `/api/hosts/${host.hostId}`)).agent.connected
     const taskId = await startTask(server, [host.hostId])
     const agent = await ScriptedAgent.link(server, host, { storeId, pongs: false })
-    // The server has heard the ping by now, and answered it after all that it would have sent.
+    // The server's pong follows everything that it would have sent before.
     agent.socket.ping()
     await new Promise((resolve) => agent.socket.once('pong', resolve))
     t.false(await isConnected())
@@ -166,7 +166,7 @@ for (const [what, storeId] of [
     t.true(await isConnected())
   })
 
-test('P51 reconciling begins after the pong, with the HELLO that came before it', async (t) => {
+test('P51 reconciliation begins after the pong, with the HELLO received before it', async (t) => {
   const { a } = await twoHubs(t)
   const agent = await ScriptedAgent.link(a, identity, { storeId: 'journal-7', pongs: false })
   t.is(agent.socket.protocol, subprotocol)
@@ -174,6 +174,6 @@ test('P51 reconciling begins after the pong, with the HELLO that came before it'
   await new Promise((resolve) => agent.socket.once('pong', resolve))
   t.deepEqual(a.linked, [])
   await agent.pong()
-  await until('the link is given on', () => a.linked.length === 1)
+  await until('the link is passed on', () => a.linked.length === 1)
   t.like(a.linked[0]?.hello, { storeId: 'journal-7' })
 })

@@ -10,7 +10,7 @@ import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Asks for a WebSocket without a token that is good, and keeps its side open whatever comes. */
+/** Requests a WebSocket with an invalid token, and keeps its own side open whatever the answer. */
 async function refused(t: ExecutionContext, { url }: Pick<TestServer, 'url'>, path: string) {
   const { port, hostname } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
@@ -34,10 +34,10 @@ async function refused(t: ExecutionContext, { url }: Pick<TestServer, 'url'>, pa
 
 const paths = ['/ws/agent/agent-1', '/ws/terminal/session-1']
 
-test('S10 who was refused at a WebSocket of agents or terminals and does not close holds no socket of the server', async (t) => {
+test('S10 a client refused at a WebSocket that does not close keeps no socket of the server open', async (t) => {
   const server = await startTestServer(t)
   const sockets = await Promise.all(paths.map((path) => refused(t, server, path)))
-  // What is written into a connection that the other side has closed comes back as a reset.
+  // Writing to a connection that the other side has closed is answered with a reset.
   await until('the server has closed both', () => {
     for (const socket of sockets) socket.write('.')
     return sockets.every((socket) => socket.destroyed)
@@ -45,14 +45,14 @@ test('S10 who was refused at a WebSocket of agents or terminals and does not clo
   t.pass()
 })
 
-test('a server stops though who was refused at a WebSocket does not close', async (t) => {
+test('a server can stop although a refused WebSocket client does not close', async (t) => {
   const server = await startTestServer(t)
   const sockets = await Promise.all(paths.map((path) => refused(t, server, path)))
   await server.stop()
   for (const socket of sockets) t.false(socket.destroyed)
 })
 
-test('a refused WebSocket of a server is audited', async (t) => {
+test('a refused WebSocket of another server is audited', async (t) => {
   const noted: unknown[] = []
   const webSockets = createWebSockets({
     relay: {

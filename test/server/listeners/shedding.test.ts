@@ -1,7 +1,7 @@
 import test from 'ava'
 import { shareToClose } from '../../../src/server/listeners/web-sockets.ts'
 
-/** Links that are left, second by second, of so many. */
+/** Number of remaining links out of `links`, second by second. */
 function* left(links: number, from: number, to: number) {
   let open = links
   for (let second = from; second <= to; second++) {
@@ -10,7 +10,7 @@ function* left(links: number, from: number, to: number) {
   }
 }
 
-test('links are kept until 30 s after the last renewed lease, and closed evenly over the 30 s that follow', (t) => {
+test('links stay open until 30 s after the last renewed lease, then are closed evenly over 30 s', (t) => {
   t.true([...left(3000, 0, 29)].every((open) => open === 3000))
   const closing = [...left(3000, 30, 60)]
   t.true(

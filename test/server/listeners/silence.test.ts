@@ -8,7 +8,7 @@ import { createLinkBounds } from '../../../src/server/listeners/link-bounds.ts'
 
 const idleTimeout = 300_000
 
-/** A real link under a clock that the test sets; `peer` is the agent's end. */
+/** A real link under a clock of the test; `peer` is the agent's end. */
 async function linkUnderClock(t: ExecutionContext) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
@@ -48,7 +48,7 @@ test('F11 a peer that answers no ping is given up within 45 s', async (t) => {
   t.is(socket.readyState, WebSocket.CLOSED)
 })
 
-test('F13 a server that stood still itself asks before it gives up its links', async (t) => {
+test('F13 a server that was suspended pings its links before it gives them up', async (t) => {
   const { link, socket, peer, clock } = await linkUnderClock(t)
   const answered = once(peer, 'ping').then(() => once(socket, 'pong'))
   link.tick(idleTimeout)

@@ -9,7 +9,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 const chunk = 64 * 1024
 const bound = 1024 * 1024
 
-/** A disk that makes nothing of a task's output durable until it is told to; `asked` settles at the first try. */
+/** A disk that makes no output durable until `goOn` is called; `asked` settles at the first attempt. */
 function stuckDisk(t: ExecutionContext): { asked: Promise<void>; goOn(): void } {
   const real = { ...realDisk }
   let goOn = () => {}
@@ -34,7 +34,7 @@ function stuckDisk(t: ExecutionContext): { asked: Promise<void>; goOn(): void } 
   return { asked, goOn }
 }
 
-test('F14 a server whose disk is stuck reads a bounded part of a flood, loses nothing of it, and serves others meanwhile', async (t) => {
+test('F14 a server with a stuck disk reads a bounded part of a flood, loses none of it, and serves others', async (t) => {
   const server = await startTestServer(t)
   const flooding = await server.enroll('flooding')
   const quiet = await server.enroll('quiet')
@@ -49,7 +49,7 @@ test('F14 a server whose disk is stuck reads a bounded part of a flood, loses no
   flood.complete(taskId, 0, { lastSequence: count - 1 })
   await disk.asked
 
-  // Frames of the other link and calls of the API are answered, and prove that the flood has had its turns.
+  // Answers to the other link and to API calls prove that the server had time to read the flood.
   for (let round = 0; round < 20; round += 1) {
     await other.settled()
     const backlog = (await scrape(server)).of('rsm_frame_backlog_bytes')

@@ -5,7 +5,7 @@ import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-test('P31 S10 an agent whose frames are about nothing of its host is closed with 4400, over its next link too; that is audited once', async (t) => {
+test('P31 S10 an agent that keeps sending stray frames is closed with 4400, even over its next link, and audited once', async (t) => {
   const server = await startTestServer(t)
   const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   const other = await ScriptedAgent.link(server, second)
@@ -36,7 +36,7 @@ for (const [what, frame] of [
   ],
   ['one unknown session', () => ({ type: 'TERMINAL_OUTPUT', payload: { sessionId: 's1', data: 'x' } })],
 ] as const)
-  test(`P30 P35 an agent that goes on about ${what} is closed with 4400`, async (t) => {
+  test(`P30 P35 an agent that keeps sending ${what} is closed with 4400`, async (t) => {
     const server = await startTestServer(t)
     const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
     const agent = await ScriptedAgent.link(server, first)
@@ -47,7 +47,7 @@ for (const [what, frame] of [
     t.is((await agent.closed).code, 4400)
   })
 
-test('P29 all that an agent has on its way of 64 tasks that a restored server does not know counts 64 times', (t) => {
+test('P29 pending frames of 64 tasks unknown to a restored server stay within their allowance per task', (t) => {
   const strays = new StrayFrames(createStrayAllowance(), 'a1')
   const onTheWay = 1024
   for (let task = 0; task < 64; task++)
@@ -56,7 +56,7 @@ test('P29 all that an agent has on its way of 64 tasks that a restored server do
   t.false(strays.take(null, 0))
 })
 
-test('frames about nothing are counted by agent, and a minute makes up for 600', (t) => {
+test('stray frames are counted by agent, and each minute allows 600 more', (t) => {
   const allowance = createStrayAllowance()
   const [first, again, other] = ['a1', 'a1', 'a2'].map((agentId) => new StrayFrames(allowance, agentId))
   for (let n = 0; n < 600; n++) first?.take(null, 0)

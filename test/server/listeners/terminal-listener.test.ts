@@ -15,7 +15,7 @@ import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
-/** What an upgrade at exactly this path is refused with: a URL would tidy it up. */
+/** The refusal of an upgrade at exactly this path, which a URL would normalize. */
 async function answerTo({ url, token }: { url: string; token: string }, path: string): Promise<unknown> {
   const { hostname, port } = new URL(url)
   const headers = {
@@ -30,7 +30,7 @@ async function answerTo({ url, token }: { url: string; token: string }, path: st
   return json(response)
 }
 
-test('S08 a ticket opens its own session once, and nothing else; who is refused is audited, and no ticket is written down', async (t) => {
+test('S08 a ticket opens only its own session, once; refusals are audited, and tickets are never logged', async (t) => {
   const server = await startServerProcess(t, { logLevel: 'DEBUG' })
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
@@ -59,7 +59,7 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
   await refused(401, sessionId, by(elsewhere))
   await refused(401, sessionId, by('rsm_tkt_junk'))
   await refused(401, sessionId, { token: null })
-  // A page of another origin that got hold of one has used it up.
+  // An attempt from a page of another origin uses the ticket up.
   const stolen = await fresh()
   for (const foreign of ['https://evil.example', 'null', `${server.url}.evil.example`, 'http://127.0.0.1:1'])
     await refused(403, sessionId, { origin: foreign })
@@ -113,7 +113,7 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
   t.false(server.logged().includes('rsm_tkt_'))
 })
 
-test('S08 a ticket is good for 30 s, by a clock that nobody sets', async (t) => {
+test('S08 a ticket is valid for 30 s by a monotonic clock', async (t) => {
   const clock = new ShiftedClock()
   const tickets = createTickets(createShortLived(clock), clock)
   const caller = {
@@ -136,7 +136,7 @@ test('S08 a ticket is good for 30 s, by a clock that nobody sets', async (t) => 
   t.is(await tickets.redeem(late), undefined)
 })
 
-test('S08 the origin of a page is this server’s own where host and port are, whatever stands in front', (t) => {
+test('S08 a page is of the same origin if host and port match, even behind a proxy', (t) => {
   const cases: [origin: string | undefined, host: string, forwarded: string | undefined, isOwn: boolean][] = [
     [undefined, 'rsm.example', undefined, true],
     ['https://rsm.example', 'rsm.example', undefined, true],

@@ -21,7 +21,7 @@ async function works(t: ExecutionContext, server: TestServer, agent: ScriptedAge
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 }
 
-/** How a host stands whose agent is of this version, at a server of 0.1.0. */
+/** Status of a host whose agent has this version, at a server of 0.1.0. */
 async function standingOf(t: ExecutionContext, server: TestServer, agentVersion: string) {
   const identity = await server.enroll(`web-${agentVersion.replaceAll('.', '-')}`)
   const agent = await ScriptedAgent.link(server, identity, { agentVersion })
@@ -32,7 +32,7 @@ async function standingOf(t: ExecutionContext, server: TestServer, agentVersion:
   return `${status}: ${statusReason}`
 }
 
-test('P52 an agent one minor version older or newer works in full; one that is further away works, and its host says so', async (t) => {
+test('P52 an agent within one minor version works fully; one further away works with a warning on its host', async (t) => {
   const server = await startTestServer(t)
   const { version } = await server.data('GET', '/api/server')
   t.is(version, '0.1.0', 'the versions below are chosen for it')
@@ -43,7 +43,7 @@ test('P52 an agent one minor version older or newer works in full; one that is f
     t.is(await standingOf(t, server, version), `WARNING: the agent is ${version}: ${far}`)
 })
 
-test('P52 a HELLO with words and fields of tomorrow is taken, and the agent works', async (t) => {
+test('P52 a HELLO with values and fields of future versions is accepted, and the agent works', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { hello: false })
@@ -81,7 +81,7 @@ test('P52 a HELLO with words and fields of tomorrow is taken, and the agent work
   await works(t, server, agent, identity.hostId)
 })
 
-test('P52 a heartbeat and a registration with words and fields of tomorrow are taken', async (t) => {
+test('P52 a heartbeat and a registration with values and fields of future versions are accepted', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const host = () => server.data('GET', `/api/hosts/${identity.hostId}`)
