@@ -1,7 +1,7 @@
 import test from 'ava'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('S08 /docs asks nothing of an outside host, and its policy admits no script and no style inside the page', async (t) => {
+test('S08 /docs loads nothing from other hosts, and its policy allows no inline scripts or styles', async (t) => {
   const server = await startTestServer(t)
   const page = await fetch(`${server.url}/docs`)
   t.is(page.status, 200)
@@ -30,7 +30,7 @@ test('S08 /docs asks nothing of an outside host, and its policy admits no script
   t.notRegex(start, /https?:/)
 })
 
-test('S07 /docs gives none but its own files', async (t) => {
+test('S07 /docs serves only its own files', async (t) => {
   const server = await startTestServer(t)
   for (const name of [
     'nosuch.js',

@@ -12,10 +12,10 @@ import { ask, login, portOf, upgrade } from '../../helpers/servers/wire-request.
 import { until } from '../../helpers/until.ts'
 
 const hasHaproxy = spawnSync('haproxy', ['-v']).error === undefined
-/** Where clients come from; the proxy itself asks from 127.0.0.1. */
+/** Address of the clients; the proxy itself connects from 127.0.0.1. */
 const client = '127.0.0.3'
 
-/** Health checks ask the server too: with the preamble of a proxy that speaks for itself. */
+/** Health checks reach the server as well, with a preamble of type LOCAL. */
 const config = (server: number, byPreamble: number, byHeader: number) => `
 defaults
   timeout connect 5s
@@ -48,7 +48,7 @@ async function answers(port: number): Promise<boolean> {
   return isOpen
 }
 
-/** HAProxy before a server, on two ports: it says who the client is by a preamble, or by a header. */
+/** HAProxy in front of a server, on two ports: one passes the client in a preamble, one in a header. */
 async function startHaproxy(t: ExecutionContext, server: Pick<TestServer, 'url'>) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-haproxy-'))
   t.teardown(() => rm(directory, { recursive: true }))
@@ -67,9 +67,9 @@ async function startHaproxy(t: ExecutionContext, server: Pick<TestServer, 'url'>
 }
 
 const withHaproxy = hasHaproxy ? test : test.skip
-// Without Debian's haproxy (.ci/run installs it).
+// Skipped without Debian's haproxy (.ci/run installs it).
 withHaproxy(
-  'HAProxy says who the client is, by a preamble or a header: of calls, agents and wrong passwords',
+  'HAProxy passes the client address of logins, agents and refusals, in a preamble or a header',
   async (t) => {
     const server = await startTestServer(t, { trustedProxies: ['127.0.0.1'] })
     const last = async (action: string) =>
@@ -93,7 +93,7 @@ withHaproxy(
   },
 )
 
-withHaproxy('HAProxy has nothing to say about the configuration of examples/cluster', (t) => {
+withHaproxy('HAProxy accepts the configuration of examples/cluster without warnings', (t) => {
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', 'examples/cluster/haproxy.cfg'], {
     encoding: 'utf8',
   })

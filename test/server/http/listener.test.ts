@@ -18,7 +18,7 @@ function opened(t: ExecutionContext, port: number): Socket {
   return socket
 }
 
-/** Everything that comes until the other side closes, or resets because it was written to after that. */
+/** Reads until the other side closes, or resets because it was written to after that. */
 async function readAll(socket: Socket): Promise<string> {
   let text = ''
   try {
@@ -45,7 +45,7 @@ const answering = (t: ExecutionContext, limits: Partial<ListenerLimits>) =>
     createListener(null, limits).create((_request, response) => response.end('served')),
   )
 
-test('S08 every answer forbids to sniff, frame and embed it, errors and malformed requests included; agents get nosniff alone', async (t) => {
+test('S08 every answer, errors included, forbids sniffing, framing and embedding; agents get only nosniff', async (t) => {
   const server = await startTestServer(t)
   for (const path of ['/api/health', '/api/hosts', '/nope', '/api/hosts/9999']) {
     const { headers } = await server.api('GET', path)
@@ -64,7 +64,7 @@ test('S08 every answer forbids to sniff, frame and embed it, errors and malforme
   t.regex(await readAll(socket), /^HTTP\/1\.1 400 [\s\S]*x-frame-options: DENY/)
 })
 
-test('S10 headers that are too large are 431, in the envelope', async (t) => {
+test('S10 oversized headers are answered with a 431 in the envelope', async (t) => {
   const server = await startTestServer(t)
   const socket = opened(t, Number(new URL(server.url).port))
   socket.write(`GET /api/health HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(17 * 1024)}\r\n\r\n`)
@@ -90,7 +90,7 @@ test('S10 a client that sends its headers slowly is cut off while others are ser
   t.regex(cut, /^(HTTP\/1\.1 408 |$)/)
 })
 
-test('S10 sockets of one address beyond its limit are closed, and room comes back as others end', async (t) => {
+test('S10 sockets of one address over its limit are closed, and new ones are accepted as others close', async (t) => {
   const server = createServer((_request, response) => response.end('served'))
   limitSockets(server, 2, () => false)
   const port = await listening(t, server)
@@ -107,7 +107,7 @@ test('S10 sockets of one address beyond its limit are closed, and room comes bac
   t.regex(await readAll(request), /served/)
 })
 
-test('an offer to upgrade to something else than a WebSocket is not taken: the request is answered, its body read', async (t) => {
+test('an offer to upgrade to anything but a WebSocket is ignored: the request is answered and its body read', async (t) => {
   const server = await startTestServer(t)
   const port = Number(new URL(server.url).port)
   const offer = 'connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n'
@@ -125,7 +125,7 @@ test('an offer to upgrade to something else than a WebSocket is not taken: the r
   t.regex(await ask(`GET /ws/agent/a HTTP/1.1\r\nhost: x\r\n${websocket}\r\n`), /^HTTP\/1\.1 401 /)
 })
 
-test('a connection that offers to upgrade with each of its requests gathers nothing', async (t) => {
+test('a connection that offers an upgrade with each request accumulates no listeners', async (t) => {
   const server = createListener(null).create((_request, response) => response.end('served'))
   trackUnusedConnections(server)
   server.on('upgrade', (request, socket, head) => declineUpgrade(server, request, socket, head))
@@ -143,7 +143,7 @@ test('a connection that offers to upgrade with each of its requests gathers noth
   t.deepEqual(listeners(), first)
 })
 
-test('while the server stops a late request is 503 in the envelope, login too; health and ready are answered', async (t) => {
+test('while the server stops, late requests and logins get a 503 in the envelope; health and ready still answer', async (t) => {
   const server = await startTestServer(t)
   const port = Number(new URL(server.url).port)
   const ends: Record<string, [RegExp, object]> = {
@@ -174,14 +174,14 @@ test('while the server stops a late request is 503 in the envelope, login too; h
   const begun = await Promise.all(
     Object.keys(ends).map(async (line) => {
       const socket = opened(t, port)
-      // A connection that has been used and whose next request has begun is not closed as an idle one.
+      // A used connection whose next request has begun is not closed as idle.
       socket.write('GET /api/health HTTP/1.1\r\nhost: x\r\n\r\n')
       await once(socket, 'data')
       socket.write(`${line} HTTP/1.1\r\nhost: x\r\n`)
       return socket
     }),
   )
-  // An answer on another connection: by then the server has read what was written before.
+  // An answer on another connection proves that the server has read everything written before.
   await server.api('GET', '/api/hosts')
   const stopped = server.stop()
   for (const [index, [line, [status, envelope]]] of Object.entries(ends).entries()) {
@@ -194,7 +194,7 @@ test('while the server stops a late request is 503 in the envelope, login too; h
   await stopped
 })
 
-test('S10 what comes without a token may be 16 KiB; larger bodies of one caller wait for room: 503 with Retry-After', async (t) => {
+test('S10 a body without a token may have 16 KiB; larger bodies of one caller wait, or get 503 with Retry-After', async (t) => {
   const server = await startTestServer(t)
   const port = Number(new URL(server.url).port)
   const head = (path: string, more: string) =>

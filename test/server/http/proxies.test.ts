@@ -19,7 +19,7 @@ const stranger = '127.0.0.2'
 
 const forwarded = (value: string) => `x-forwarded-for: ${value}`
 
-/** A server that trusts 127.0.0.1, and the address that the audit log has of whoever logs in so. */
+/** A server that trusts 127.0.0.1, and the client address that the audit log records for a login. */
 async function behindProxy(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
   const server = await startTestServer(t, { trustedProxies: ['127.0.0.1', '127.0.0.8/30'], ...options })
   async function clientOf({ headers = [], ...exchange }: Exchange): Promise<string | number> {
@@ -36,8 +36,12 @@ const ipv4 = preamble('198.51.100.7')
 const told: readonly (readonly [what: string, exchange: Exchange, client: string | number])[] = [
   ['nothing', {}, proxy],
   ['a client', { headers: [forwarded('198.51.100.7')] }, '198.51.100.7'],
-  ['what the client had sent itself', { headers: [forwarded('203.0.113.9, 198.51.100.7')] }, '198.51.100.7'],
-  ['junk of the client’s own', { headers: [forwarded('<b>unknown, 198.51.100.7')] }, '198.51.100.7'],
+  [
+    'an address sent by the client itself',
+    { headers: [forwarded('203.0.113.9, 198.51.100.7')] },
+    '198.51.100.7',
+  ],
+  ['junk from the client', { headers: [forwarded('<b>unknown, 198.51.100.7')] }, '198.51.100.7'],
   [
     'a chain of trusted proxies',
     { headers: [forwarded('198.51.100.7, 127.0.0.9,127.0.0.1')] },
@@ -48,16 +52,16 @@ const told: readonly (readonly [what: string, exchange: Exchange, client: string
   ['an address with a port', { headers: [forwarded('[2001:db8::7]:443')] }, '2001:db8::7'],
   ['an IPv4-mapped address', { headers: [forwarded('::ffff:198.51.100.7')] }, '198.51.100.7'],
   [
-    'an IPv4-mapped proxy before it',
+    'an IPv4-mapped proxy after it',
     { headers: [forwarded('198.51.100.7, ::ffff:127.0.0.9')] },
     '198.51.100.7',
   ],
   ['no address', { headers: [forwarded('unknown')] }, 400],
   ['an empty header', { headers: [forwarded('')] }, 400],
   ['no address last', { headers: [forwarded('198.51.100.7, unknown')] }, 400],
-  ['no address behind a trusted one', { headers: [forwarded('unknown, 127.0.0.9')] }, 400],
+  ['no address before a trusted one', { headers: [forwarded('unknown, 127.0.0.9')] }, 400],
   ['a zone', { headers: [forwarded('fe80::1%eth0')] }, 400],
-  ['a scheme that is none', { headers: [forwarded('198.51.100.7'), 'x-forwarded-proto: gopher'] }, 400],
+  ['an unknown scheme', { headers: [forwarded('198.51.100.7'), 'x-forwarded-proto: gopher'] }, 400],
   ['PROXY of IPv4', { preamble: ipv4 }, '198.51.100.7'],
   ['PROXY of IPv6', { preamble: preamble('2001:db8::7') }, '2001:db8::7'],
   ['PROXY of IPv4 in IPv6', { preamble: preamble('::ffff:c633:6407') }, '198.51.100.7'],
@@ -73,22 +77,22 @@ const told: readonly (readonly [what: string, exchange: Exchange, client: string
     { preamble: ipv4, headers: [forwarded('junk')] },
     '198.51.100.7',
   ],
-  ['PROXY of itself', { preamble: localPreamble }, proxy],
-  ['PROXY of itself, and a header', { preamble: localPreamble, headers: [forwarded('203.0.113.9')] }, proxy],
+  ['PROXY with LOCAL', { preamble: localPreamble }, proxy],
+  ['PROXY with LOCAL, and a header', { preamble: localPreamble, headers: [forwarded('203.0.113.9')] }, proxy],
   ['PROXY of no network', { preamble: preambleOf(0x21, 0, tlv) }, proxy],
   ['PROXY of another version', { preamble: preambleOf(0x31, 0x11, Buffer.alloc(12)) }, 400],
   ['PROXY of another command', { preamble: preambleOf(0x2f, 0x11, Buffer.alloc(12)) }, 400],
   ['PROXY without room for addresses', { preamble: preambleOf(0x21, 0x21, Buffer.alloc(12)) }, 400],
-  ['PROXY that is endless', { preamble: preambleOf(0x21, 0x11, Buffer.alloc(12), 65_535) }, 400],
+  ['an endless PROXY preamble', { preamble: preambleOf(0x21, 0x11, Buffer.alloc(12), 65_535) }, 400],
   ['the older PROXY protocol', { preamble: Buffer.from('PROXY TCP4 198.51.100.7 192.0.2.1 1 2\r\n') }, 400],
 ]
 
-test('a trusted proxy says who the client is', async (t) => {
+test('a trusted proxy determines the client address', async (t) => {
   const { clientOf } = await behindProxy(t)
   for (const [what, exchange, client] of told) t.is(await clientOf(exchange), client, what)
 })
 
-test('a line of the log names the client that a trusted proxy names, and of anybody else who called', async (t) => {
+test('log lines contain the client address from a trusted proxy, and otherwise that of the peer', async (t) => {
   const server = await startServerProcess(t, { logLevel: 'DEBUG', options: { trustedProxies: [proxy] } })
   const request = (path: string, ...headers: string[]) =>
     ['GET ' + path + ' HTTP/1.1', 'host: x', ...headers, 'connection: close', '', ''].join('\r\n')
@@ -106,11 +110,11 @@ test('a line of the log names the client that a trusted proxy names, and of anyb
       .logged()
       .split('\n')
       .find((line) => line.includes(`"requestId":"asked-${n}"`))
-  await until('all is logged', () => asked.every((_, n) => lineOf(n) !== undefined))
+  await until('all requests are logged', () => asked.every((_, n) => lineOf(n) !== undefined))
   for (const [n, [path, , , ip]] of asked.entries()) t.is(JSON.parse(lineOf(n) ?? '').ip, ip, path)
 })
 
-test('of anybody else the headers are ignored, whatever is in them, and a PROXY preamble is 400', async (t) => {
+test('headers from other peers are ignored, whatever they contain, and a PROXY preamble is a 400', async (t) => {
   const { server, clientOf } = await behindProxy(t)
   for (const value of ['198.51.100.7', 'junk', '', '127.0.0.1'])
     t.is(
@@ -123,20 +127,20 @@ test('of anybody else the headers are ignored, whatever is in them, and a PROXY 
   t.regex(text, /127\.0\.0\.2 is not a trusted proxy/)
 })
 
-test('where no proxy is trusted headers are ignored, and a PROXY preamble is 400', async (t) => {
+test('without trusted proxies headers are ignored, and a PROXY preamble is a 400', async (t) => {
   const { clientOf } = await behindProxy(t, { trustedProxies: [] })
   t.is(await clientOf({ headers: [forwarded('198.51.100.7'), 'x-forwarded-proto: gopher'] }), proxy)
   t.is(await clientOf({ preamble: ipv4 }), 400)
 })
 
-test('a proxy is trusted by its IPv4 address where the server listens on IPv6 as well', async (t) => {
+test('a proxy trusted by its IPv4 address is recognized on a server that listens on IPv6 as well', async (t) => {
   const { clientOf } = await behindProxy(t, { host: '::', insecureHttp: true })
   t.is(await clientOf({ headers: [forwarded('198.51.100.7')] }), '198.51.100.7')
   t.is(await clientOf({ preamble: ipv4 }), '198.51.100.7')
   t.is(await clientOf({ from: stranger, preamble: ipv4 }), 400)
 })
 
-test('a PROXY preamble comes before the TLS handshake; headers come inside', async (t) => {
+test('a PROXY preamble comes before the TLS handshake, and headers come inside TLS', async (t) => {
   const { server } = await startTlsServer(t, { selfSigned: true }, { trustedProxies: [proxy] })
   async function clientOf({ headers = [], ...exchange }: Exchange): Promise<unknown> {
     const { text } = await ask(server, login(adminLogin.password, headers), { ...exchange, tls: true })
@@ -155,7 +159,7 @@ test('a PROXY preamble comes before the TLS handshake; headers come inside', asy
     all.unshift('198.51.100.7')
     t.deepEqual(await clientOf(exchange), all)
   }
-  // As HAProxy sends it: in one piece with what the client began with.
+  // HAProxy sends the preamble in one piece with the first bytes of the client.
   const relay = createServer((client) => {
     const upstream = connect(server.port, '127.0.0.1')
     client.once('data', (first) => {
@@ -175,7 +179,7 @@ test('a PROXY preamble comes before the TLS handshake; headers come inside', asy
   t.deepEqual(await clientOf({ from: stranger, headers: [forwarded('198.51.100.7')] }), all)
 })
 
-test('the client of a connection stays for all its requests, and goes with it', async (t) => {
+test('the client of a PROXY preamble applies to all requests of its connection, and to no other', async (t) => {
   const { server } = await behindProxy(t)
   const again = login(adminLogin.password).replace('connection: close\r\n', '')
   const { text } = await ask(server, again + again + login(adminLogin.password), { preamble: ipv4 })
@@ -187,7 +191,7 @@ test('the client of a connection stays for all its requests, and goes with it', 
   )
 })
 
-test('wrong passwords lock out the client, not everybody behind its proxy', async (t) => {
+test('wrong passwords lock out the client, not everyone behind its proxy', async (t) => {
   const { server } = await behindProxy(t)
   const from = async (client: string, password: string) =>
     (await ask(server, login(password, [forwarded(client)]))).status
@@ -198,7 +202,7 @@ test('wrong passwords lock out the client, not everybody behind its proxy', asyn
   t.is((await ask(server, login(adminLogin.password), { preamble: preamble('198.51.100.9') })).status, 200)
 })
 
-test('links of agents and terminals count as those of the client', async (t) => {
+test('links of agents and terminals are attributed to the client address', async (t) => {
   const { server } = await behindProxy(t)
   const refused = async (headers: readonly string[], exchange: Exchange = {}) => {
     const { status } = await ask(
@@ -221,13 +225,13 @@ test('links of agents and terminals count as those of the client', async (t) => 
     headers: { 'x-forwarded-for': '198.51.100.7' },
   })
   await client.next('TERMINAL_ATTACHED')
-  await until('the audit log says who attached', async () => {
+  await until('the audit log has the attaching address', async () => {
     const { content } = await server.data('GET', '/api/audit?action=terminal.attach')
     return content[0]?.ip === '198.51.100.7'
   })
 })
 
-test('S08 a trusted proxy says by which scheme the browser came: a page of the other one opens no terminal', async (t) => {
+test('S08 a page opens a terminal only if its scheme is the one that the trusted proxy reports', async (t) => {
   const { server } = await behindProxy(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
@@ -249,7 +253,7 @@ test('S08 a trusted proxy says by which scheme the browser came: a page of the o
   t.is(await attach('http://rsm.example', ['x-forwarded-proto: https'], stranger), 101)
 })
 
-test('an upgrade that is no WebSocket is answered over a connection with a preamble as well', async (t) => {
+test('an upgrade to anything but a WebSocket is answered over a connection with a preamble as well', async (t) => {
   const { server } = await behindProxy(t)
   const offer = 'GET /api/health HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n'
   const { text } = await ask(server, offer + login(adminLogin.password), { preamble: ipv4 })
@@ -258,7 +262,7 @@ test('an upgrade that is no WebSocket is answered over a connection with a pream
   t.is(content[0].ip, '198.51.100.7')
 })
 
-test('S10 a connection that does not say what it begins with is cut, others are served meanwhile', async (t) => {
+test('S10 a connection that never completes its preamble is cut off, while others are served', async (t) => {
   const server = createListener(null, { headers: 300 }, createClients(['127.0.0.1'])).create(
     (_request, response) => response.end('served'),
   )
@@ -279,7 +283,7 @@ test('S10 a connection that does not say what it begins with is cut, others are 
   t.regex(served.text, /served/)
 })
 
-test('S10 connections of a trusted proxy are not counted', (t) => {
+test('S10 connections of a trusted proxy do not count towards the limit per address', (t) => {
   const server = createListener(null, { socketsPerAddress: 1 }, createClients(['192.0.2.0/24'])).create(
     () => undefined,
   )

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { createRequestLevel } from '../../../src/server/http/app.ts'
 
-test('checks of readiness are logged when their answer changes only', (t) => {
+test('readiness checks are logged only when their answer changes', (t) => {
   const levelOf = createRequestLevel()
   t.deepEqual(
     [200, 200, 200, 503, 503, 503, 200, 200].map((status) => levelOf('/api/ready', status)),
@@ -9,7 +9,7 @@ test('checks of readiness are logged when their answer changes only', (t) => {
   )
 })
 
-test('requests are logged at DEBUG, unless they are refused or fail; refusals of agents are many', (t) => {
+test('requests are logged at DEBUG unless refused or failed; refusals of agents stay at DEBUG', (t) => {
   const levelOf = createRequestLevel()
   for (const [route, status, level] of [
     ['/api/health', 200, 'debug'],

@@ -11,7 +11,7 @@ import { openTls, type TlsOptions, wantsTls } from '../../../src/server/tls/tls.
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 
-/** What is logged here is meant to go wrong. */
+/** Discards the messages, because the errors here are expected. */
 const log = { debug() {}, info() {}, warn() {}, error() {} } satisfies Log
 const hasOpenssl = (() => {
   try {
@@ -32,7 +32,7 @@ async function certificateFiles(t: ExecutionContext, host = '127.0.0.1', now = D
   return { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key'), fingerprint }
 }
 
-/** The fingerprint of the key that a new connection is shown. */
+/** The fingerprint of the key that a new connection presents. */
 function shownBy(url: string): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
@@ -45,7 +45,7 @@ function shownBy(url: string): Promise<string> {
   })
 }
 
-test('a self-signed certificate is made once, readable to the server alone, and made anew only for another host or at its end, with the same key', async (t) => {
+test('a self-signed certificate is private to the server and replaced, with the same key, only for another host or near expiry', async (t) => {
   const directory = temporaryDirectory(t)
   const made = await keptCertificate(directory, '127.0.0.1', log, Date.now())
   t.true(made.selfSigned)
@@ -70,7 +70,7 @@ test('a self-signed certificate is made once, readable to the server alone, and 
   t.not((await keptCertificate(directory, 'localhost', log, Date.now())).fingerprint, fingerprint)
 })
 
-test('what is wrong with --tls-cert and --tls-key is one sentence that names the file', async (t) => {
+test('errors of --tls-cert and --tls-key are one sentence that names the file', async (t) => {
   const good = await certificateFiles(t)
   const other = await certificateFiles(t)
   const text = join(temporaryDirectory(t), 'text')
@@ -99,12 +99,12 @@ test('what is wrong with --tls-cert and --tls-key is one sentence that names the
   t.is((await open(t, good))?.certificate.fingerprint, good.fingerprint)
 })
 
-test('an expired certificate is served all the same', async (t) => {
+test('an expired certificate is still served', async (t) => {
   const expired = await certificateFiles(t, '127.0.0.1', Date.now() - 4000 * day)
   t.is((await open(t, expired))?.certificate.fingerprint, expired.fingerprint)
 })
 
-test('a renewed certificate is taken up without a restart, a bad one is not, and open connections stay', async (t) => {
+test('a renewed certificate is loaded without a restart, an invalid one is not, and open connections stay', async (t) => {
   const files = await certificateFiles(t)
   const { server, url } = await startTlsServer(t, files)
   t.is(server.fingerprint, files.fingerprint)
@@ -132,9 +132,9 @@ test('a renewed certificate is taken up without a restart, a bad one is not, and
 })
 
 const ofOpenssl = hasOpenssl ? test : test.skip
-// Skipped (2026-11-21) where openssl is missing: nothing else makes an authority.
+// Skipped (2026-11-21) without openssl, because nothing else here can create a certificate authority.
 ofOpenssl(
-  'a certificate of an authority is trusted by its --ca-file, and with --hsts says that TLS is there to stay',
+  'a certificate of an authority is trusted with --ca-file, and --hsts sends Strict-Transport-Security',
   async (t) => {
     const directory = temporaryDirectory(t)
     const at = (name: string) => join(directory, name)
@@ -187,7 +187,7 @@ ofOpenssl(
   },
 )
 
-test('--hsts without a certificate of the operator is refused', (t) => {
+test('--hsts is refused without --tls-cert', (t) => {
   for (const options of [{ hsts: true }, { hsts: true, selfSigned: true }])
     t.throws(() => wantsTls(options), { code: 'usage', message: /--hsts requires --tls-cert/ })
   t.true(wantsTls({ hsts: true, certFile: 'a', keyFile: 'b' }))

@@ -9,7 +9,7 @@ import { recordRequests } from '../../../../src/server/http/audit/recorder.ts'
 import { operation } from '../../../../src/server/http/operation.ts'
 import type { AuditEvent, AuditLog } from '../../../../src/server/storage/ports/audit-log.ts'
 
-/** An application of one audited and one other operation, on a log whose disk is what the test says. */
+/** An application with one audited and one other operation, on a log whose disk the test controls. */
 function start(t: ExecutionContext) {
   const written: AuditEvent[] = []
   const disk = { refusal: null as string | null, fails: false, carriedOut: 0 }
@@ -53,7 +53,7 @@ function start(t: ExecutionContext) {
   return { written, disk, call }
 }
 
-test('a change whose entry could not be written is answered 503, and says that it was carried out', async (t) => {
+test('a change whose entry could not be written is answered with a 503 that says it was carried out', async (t) => {
   const { disk, call } = start(t)
   disk.fails = true
   const { status, body, headers } = await call('POST', '/change')
@@ -64,7 +64,7 @@ test('a change whose entry could not be written is answered 503, and says that i
   t.is(disk.carriedOut, 1)
 })
 
-test('while the log refuses entries an audited operation is refused before it does anything', async (t) => {
+test('while the log refuses entries, an audited operation is refused before it changes anything', async (t) => {
   const { disk, call, written } = start(t)
   disk.refusal = 'the disk of the audit log is full'
   const { status, body } = await call('POST', '/change')
@@ -74,14 +74,14 @@ test('while the log refuses entries an audited operation is refused before it do
   t.like(written, [{ action: 'host.create', outcome: 'SUCCESS', object: { id: 7, name: 'web7' } }])
 })
 
-test('an answer that changed nothing stays what it is when its entry can not be written', async (t) => {
+test('an answer that changed nothing is unaffected if its entry cannot be written', async (t) => {
   const { disk, call } = start(t)
   disk.fails = true
   t.is((await call('POST', '/conflict')).status, 409)
   t.is((await call('GET', '/closed')).status, 401)
 })
 
-test('of a flood of refused and of failed calls from one address 60 each are written singly, and each is still answered', async (t) => {
+test('60 refused and 60 failed calls of a flood are written one by one, and every call is answered', async (t) => {
   const { call, written } = start(t)
   for (let at = 0; at < 140; at++)
     t.is((await call(at % 2 ? 'GET' : 'POST', at % 2 ? '/closed' : '/conflict')).status, at % 2 ? 401 : 409)

@@ -32,7 +32,7 @@ test('each operation of the application is in the document once, with id, tag, s
   }
 })
 
-test('each body and each answer has an example that its own validator takes', (t) => {
+test('each body and each answer has an example that is valid by its own schema', (t) => {
   for (const { operation } of routed) {
     const { id, body, answer } = operation
     for (const [what, schema] of Object.entries({ body, answer })) {
@@ -45,7 +45,7 @@ test('each body and each answer has an example that its own validator takes', (t
   }
 })
 
-test('each schema of a body or a query is one by the schema of schemas', (t) => {
+test('each schema of a body or a query is a valid JSON Schema', (t) => {
   const ajv = new Ajv()
   for (const { operation } of routed)
     for (const schema of [operation.body, operation.query])
@@ -53,7 +53,7 @@ test('each schema of a body or a query is one by the schema of schemas', (t) => 
   t.false(ajv.validateSchema({ type: 'text' }))
 })
 
-test('each operation shows a success and all that can go wrong by examples that fit the document', async (t) => {
+test('each operation shows a success and each of its errors by examples that match the document', async (t) => {
   const server = await startTestServer(t)
   const { document: fetched, operations, faultOf } = await fetchDocument(server)
   for (const operation of operations) {
@@ -74,10 +74,10 @@ test('each operation shows a success and all that can go wrong by examples that 
   }
 })
 
-test('bodies and answers have names for a generated client; formats and records speak standard words', (t) => {
+test('bodies and answers have named schemas, and formats and records use standard terms', (t) => {
   const named = /^#\/components\/schemas\/\w+$/
   const json = 'application/json'
-  // A name is missing where the file of the schema is not listed in src/server/http/openapi/components.ts.
+  // A name is missing if the file of the schema is not listed in src/server/http/openapi/components.ts.
   for (const [route, { requestBody, responses }] of described) {
     if (requestBody?.content[json]) t.regex(requestBody.content[json].schema.$ref ?? '', named, route)
     const { data } = (responses['200'] ?? responses['201']).content[json]?.schema.properties ?? {}
@@ -109,7 +109,7 @@ test('bodies and answers have names for a generated client; formats and records 
   t.false(new RegExp(schemas.ScriptCreate.properties.name.pattern).test('   '))
 })
 
-test('GET /api/openapi.json is open, bears the version, and is sent once to who has it', async (t) => {
+test('GET /api/openapi.json is public, contains the version, and answers a known ETag with 304', async (t) => {
   const server = await startTestServer(t)
   const first = await fetch(`${server.url}/api/openapi.json`)
   t.is(first.status, 200)
@@ -128,7 +128,7 @@ test('GET /api/openapi.json is open, bears the version, and is sent once to who 
   t.is(other.status, 200)
 })
 
-test('what the server was told of /metrics is what its document says', async (t) => {
+test('the document shows /metrics as open if the server runs with --metrics-open', async (t) => {
   const server = await startTestServer(t, { metricsOpen: true })
   const { document: fetched } = await fetchDocument(server)
   t.deepEqual(fetched.paths['/metrics'].get.security, [])

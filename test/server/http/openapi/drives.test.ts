@@ -37,7 +37,7 @@ async function received({ server }: World, operation: Operation, call: Call): Pr
   return { status, contentType, text: new TextDecoder().decode(first?.value) }
 }
 
-/** What an operation without query and body can do wrong: a header that is no HTTP. */
+/** The only invalid call of an operation without query and body: a header that is not valid HTTP. */
 async function malformed({ server }: World, operation: Operation, call: Call): Promise<Received> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
@@ -55,7 +55,7 @@ async function malformed({ server }: World, operation: Operation, call: Call): P
 const isOpen = ({ security }: Operation) => security.length === 0
 const takesQuery = ({ parameters }: Operation) => parameters.some((parameter) => parameter.in === 'query')
 
-/** A call for each error that follows from the operation itself, by the status that it has to give. */
+/** A call for each error that follows from the operation itself, by expected status. */
 function wrongCalls(operation: Operation, call: Call, { enrollment, viewer }: World): [number, Call][] {
   const wrong: [number, Call][] = []
   if (!isOpen(operation)) {
@@ -79,7 +79,7 @@ function wrongCalls(operation: Operation, call: Call, { enrollment, viewer }: Wo
   return wrong
 }
 
-test('every operation of the document, and no other, answers as the document says, in every media type', async (t) => {
+test('exactly the operations of the document exist, and answer as documented, in every media type', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
   t.deepEqual(operations.map(({ id }) => id).sort(), Object.keys(drives).sort())
@@ -95,7 +95,7 @@ test('every operation of the document, and no other, answers as the document say
   }
 })
 
-test('every error that follows from an operation is in the document, and looks as it says', async (t) => {
+test('every error that follows from an operation is in the document, and matches it', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
   for (const operation of operations) {
@@ -112,7 +112,7 @@ test('every error that follows from an operation is in the document, and looks a
   }
 })
 
-test('a name that is taken and a cancel too late are a 409 of the document, a wrong password a 401', async (t) => {
+test('a name in use and a late cancel are a documented 409, a wrong password a 401', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
@@ -136,7 +136,7 @@ test('a name that is taken and a cancel too late are a 409 of the document, a wr
   t.is(faultOf(login, refused), null)
 })
 
-test('what does not change is sent once to who asks by its tag, as the document says', async (t) => {
+test('unchanging resources answer a known ETag with 304, as documented', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
   const unchanging = operations.filter(({ media }) => media['304'] !== undefined)
@@ -155,7 +155,7 @@ test('what does not change is sent once to who asks by its tag, as the document 
     }
 })
 
-test('an answer with a field more, or with one less, than the document names is seen as a fault', async (t) => {
+test('an answer with an additional or a missing field does not match the document', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
   const getMe = operations.find(({ id }) => id === 'getMe') as Operation
