@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('an upload that is removed before its end is told as gone, and leaves no bytes', async (t) => {
+test('an upload removed before its end is reported as not found, and leaves no bytes', async (t) => {
   const { context, directory } = await startInsides(t)
   const { files } = context
   const begun = await files.begin({ userId: 1, size: null, sha256: null, isSecret: false })

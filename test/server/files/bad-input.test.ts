@@ -4,7 +4,7 @@ import { sendBytes, upload } from '../../helpers/clients/files.ts'
 import { finished } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('each fault of a copy, a fetch or a stdin is a 400 that names its field', async (t) => {
+test('each error in a copy, a fetch or a stdin is a 400 that names its field', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const { fileId } = await upload(server, 'content')
@@ -65,7 +65,7 @@ test('each fault of a copy, a fetch or a stdin is a 400 that names its field', a
   }
 })
 
-test('a name that can not stand in a path starts nothing on its host', async (t) => {
+test('a hostname that makes the path too long starts nothing on its host', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { files: true } })

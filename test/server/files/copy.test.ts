@@ -16,7 +16,7 @@ async function site(t: ExecutionContext, hostname = 'web1') {
   return { server, identity, agent, target: { hostIds: [identity.hostId] } }
 }
 
-test('P54 a copy is ordered with the file and all that is to become of it, signed, and its end says whether it changed anything', async (t) => {
+test('P54 a copy is sent signed, with the file and all options, and its end reports whether it changed anything', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const { fileId } = await upload(server, 'content\n')
   const copy = {
@@ -55,7 +55,7 @@ test('P54 a copy is ordered with the file and all that is to become of it, signe
   t.is((await server.api('GET', `/api/tasks/${taskId}/script`)).status, 404)
 })
 
-test('P54 only an agent with an open execution that names the file reads it, any part of it, and no other agent does', async (t) => {
+test('P54 only an agent with an open execution that names the file can read it, in any range', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const other = await server.enroll('web2')
   const bytes = randomBytes(300_000)
@@ -88,7 +88,7 @@ test('P54 only an agent with an open execution that names the file reads it, any
   t.is((await agentReads(server, identity, fileId)).status, 404)
 })
 
-test('P54 an agent whose HELLO does not say that it takes files is sent nothing, and its result says so', async (t) => {
+test('P54 an agent without file support in its HELLO is sent nothing, and its result says so', async (t) => {
   const server = await startTestServer(t)
   const { fileId } = await upload(server, 'x')
   const identities = [await server.enroll('old'), await server.enroll('base')]
@@ -116,7 +116,7 @@ test('P54 an agent whose HELLO does not say that it takes files is sent nothing,
     )
 })
 
-test('P54 a script gets its stdin with its order; a retry takes the same file', async (t) => {
+test('P54 a script gets its stdin with its order, and a retry uses the same file', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const { fileId, sha256 } = await upload(server, 'read me\n')
   const { taskId } = await server.data('POST', '/api/tasks', {
@@ -142,7 +142,7 @@ test('P54 a script gets its stdin with its order; a retry takes the same file', 
   t.is((await agentReads(server, identity, fileId)).bytes.toString(), 'read me\n')
 })
 
-test('P54 bytes that are gone from the disk are a 410, and not an answer that breaks off', async (t) => {
+test('P54 bytes missing on the disk are a 410, not a truncated answer', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const { fileId } = await upload(server, 'content')
   await server.data('POST', '/api/tasks', { copy: { fileId, path: '/srv/f', kind: 'FILE' }, target })
@@ -154,7 +154,7 @@ test('P54 bytes that are gone from the disk are a 410, and not an answer that br
   t.regex(JSON.parse(bytes.toString()).message, /not on the server's disk/)
 })
 
-test('P54 a reader that leaves at once leaves no file open', async (t) => {
+test('P54 a reader that disconnects at once leaves no file open', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const { fileId } = await upload(server, randomBytes(1_000_000))
   await server.data('POST', '/api/tasks', { copy: { fileId, path: '/srv/f', kind: 'FILE' }, target })
@@ -179,7 +179,7 @@ test('P54 a reader that leaves at once leaves no file open', async (t) => {
   await until('none is open', async () => (await descriptors()) === 0, 10_000)
 })
 
-test('a secret file of which nobody says a mode is ordered as 0600', async (t) => {
+test('a secret file without an explicit mode is sent with mode 0600', async (t) => {
   const { server, agent, target } = await site(t)
   const ordered = async (uploaded: string, how: object) => {
     const { fileId } = await upload(server, 'content', uploaded)
@@ -196,7 +196,7 @@ test('a secret file of which nobody says a mode is ordered as 0600', async (t) =
   t.is((await ordered('', {})).sourceMode, undefined)
 })
 
-test('A04 a secret file is sealed on disk, reaches its host as it is, goes with the end of its task, and a retry is a 409', async (t) => {
+test('A04 a secret file is sealed on disk, reaches its host unchanged, and is removed after its task; a retry is a 409', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const bytes = randomBytes(200_000)
   const { fileId, sha256, size } = await upload(server, bytes, 'secret=true')

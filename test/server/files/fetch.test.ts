@@ -31,7 +31,7 @@ async function fetching(t: ExecutionContext, options: Partial<ServerOptions> = {
   return { server, identity, agent, taskId, order, put, download }
 }
 
-test('P57 what a host sends goes on after a cut and a restart, is checked, and is there for users once it is whole', async (t) => {
+test('P57 a fetched file survives a cut and a restart, is verified, and is available once complete', async (t) => {
   const { server, identity, agent, taskId, order, put, download } = await fetching(t)
   t.like(order, {
     taskId,
@@ -53,7 +53,7 @@ test('P57 what a host sends goes on after a cut and a restart, is checked, and i
   t.deepEqual((await put('offset=100000', bytes.subarray(100_000, 200_000))).data, { offset: 200_000 })
   const end = `offset=200000&end=true&sha256=${sha256Of(bytes)}`
   t.deepEqual((await put(end, bytes.subarray(200_000))).data, { offset: 250_000 })
-  // As where the answer was lost.
+  // Repeats the request, as after a lost answer.
   t.deepEqual((await put(end, bytes.subarray(200_000))).data, { offset: 250_000 })
   again.complete(taskId, 0, { lastSequence: -1, error: 'it grew while it was read' })
   const ended = await finished(server, taskId)
@@ -66,7 +66,7 @@ test('P57 what a host sends goes on after a cut and a restart, is checked, and i
   t.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(1000, 2000))
 })
 
-test('a host that reports SUCCESS without its complete file is FAILED, and what it has sent is gone', async (t) => {
+test('a host that reports SUCCESS without its complete file is FAILED, and the partial file is removed', async (t) => {
   const { server, agent, identity, taskId, put, download } = await fetching(t)
   await put('offset=0', randomBytes(100_000))
   const part = join(server.dataDir, 'files', `${taskId}-${identity.hostId}`)
@@ -82,7 +82,7 @@ test('a host that reports SUCCESS without its complete file is FAILED, and what 
   await until('the part is gone', () => !existsSync(part))
 })
 
-test('a host sends at most maxSize bytes, whether it says so or not; of many hosts each has a share', async (t) => {
+test('a host can send at most maxSize bytes, announced or not; many hosts share the limit', async (t) => {
   const fetch = { path: '/etc/hosts', kind: 'FILE', maxSize: 1000 }
   const { order, put, agent, taskId, server } = await fetching(t, {}, { fetch })
   t.is((order.fetch as { maxSize: number }).maxSize, 1000)
@@ -96,7 +96,7 @@ test('a host sends at most maxSize bytes, whether it says so or not; of many hos
   t.is(fetchBound({ hostCount: 1000, fetch: { ...order.fetch, maxSize: 9999 } }, 1600), 1600)
 })
 
-test('P57 only the host that fetches sends, as long as it does, and what does not fit begins anew', async (t) => {
+test('P57 only the fetching host can send, during its execution, and bytes that do not match start over', async (t) => {
   const { server, agent, taskId, put, download } = await fetching(
     t,
     { maxFileSize: 1000 },
@@ -117,7 +117,7 @@ test('P57 only the host that fetches sends, as long as it does, and what does no
   t.is((await server.api('GET', `/api/tasks/${taskId}/files/x`)).status, 404)
 })
 
-test('P57 a tree comes as a tar; a retry fetches anew', async (t) => {
+test('P57 a tree arrives as a tar, and a retry fetches again', async (t) => {
   const { server, agent, taskId, put, download } = await fetching(
     t,
     {},

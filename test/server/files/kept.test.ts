@@ -13,7 +13,7 @@ import { startInsides } from '../../helpers/servers/services.ts'
 import { schedule, task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'
 
-test('a host that sends a fetched file leaves room on the disk, as uploads do', async (t) => {
+test('a fetched file leaves room on the disk, as uploads do', async (t) => {
   const { context } = await startInsides(t)
   const files = await openDirectoryFiles(temporaryDirectory(t))
   const room = { size: 1000, available: 300 }
@@ -41,7 +41,7 @@ test('a host that sends a fetched file leaves room on the disk, as uploads do', 
   t.is(await files.size(file.id), 5)
 })
 
-test('uploads go after a day unless a task or a schedule names them, fetched files with their task, secret ones with the last that runs', async (t) => {
+test('uploads expire after a day unless a task or schedule uses them, fetched and secret files with their tasks', async (t) => {
   const { context } = await startInsides(t)
   const { store, keys, log } = context
   const facts = createLocalFacts()
@@ -90,7 +90,7 @@ test('uploads go after a day unless a task or a schedule names them, fetched fil
   await put('one', { status: 'FAILED', copy: copyOf(secret), hasSecretFile: true })
   facts.publish('taskEnded', { taskId: 'planned', status: 'SUCCESS' })
   facts.publish('taskEnded', { taskId: 'one', status: 'FAILED' })
-  // An id may be some milliseconds ahead of its making.
+  // An id may be some milliseconds ahead of its creation.
   now += 24 * 3600_000 + 60_000
   t.is(await keeper.sweep(), 1)
   t.deepEqual(await there(), [used.id, secret.id, planned.id, 'ended-7'].toSorted())
@@ -98,7 +98,7 @@ test('uploads go after a day unless a task or a schedule names them, fetched fil
   const [unheard, waiting] = [await add(true), await add(true)]
   await put('unheard', { status: 'RUNNING', copy: copyOf(unheard), hasSecretFile: true })
   t.is(await keeper.sweep(), 0)
-  // As where its server was killed before it heard of it.
+  // Simulates a server that was killed before it was notified.
   await put('unheard', { status: 'FAILED', copy: copyOf(unheard), hasSecretFile: true })
   t.is(await keeper.sweep(), 1)
   t.deepEqual(await there(), [used.id, secret.id, planned.id, waiting.id, 'ended-7'].toSorted())
@@ -118,7 +118,7 @@ test('uploads go after a day unless a task or a schedule names them, fetched fil
   t.deepEqual(await there(), [])
   t.deepEqual(await readdir(join(directory, 'content')), [])
 
-  // What the store does not know, as where a server ended between the two.
+  // Files unknown to the store, as after a crash between the two steps.
   await writeFile(join(directory, unused.id), 'left')
   await writeFile(join(directory, opaqueId(now)), 'young')
   await keeper.sweep()

@@ -40,7 +40,7 @@ async function reading(t: ExecutionContext) {
   return { context, executions, hostId, fileId: begun.id }
 }
 
-test('P54 while more than 20 s of the rate of a task wait, who asks for its file is told to ask again; those that leave make room', async (t) => {
+test("P54 with a backlog over 20 s of a task's rate, reads of its file must retry later, until readers leave", async (t) => {
   const { context, hostId, fileId } = await reading(t)
   const { transfers } = context
   const { rate } = await transfers.forAgent(hostId, fileId)
@@ -53,7 +53,7 @@ test('P54 while more than 20 s of the rate of a task wait, who asks for its file
   t.is((await transfers.forAgent(hostId, fileId)).rate, rate)
 })
 
-test('P54 those who ask at once for a file share the rate of its task, also while the servers are counted', async (t) => {
+test('P54 concurrent reads of a file share the rate of its task, even while the servers are being counted', async (t) => {
   const { context, executions, hostId, fileId } = await reading(t)
   const { store, files, facts, clock } = context
   const shared = { servers: async () => [] }

@@ -31,7 +31,7 @@ const run = (t: ExecutionContext, server: TestServer, hostId: number, fileId: st
       return body.data.taskId as string
     })
 
-test('S10 uploads of a user that no task needs have a bound together, and one that a task needs counts no more', async (t) => {
+test('S10 the unused uploads of a user are limited in total; an upload that a task needs does not count', async (t) => {
   const server = await startTestServer(t, { maxUploadBytes: 1000 })
   const { hostId } = await server.enroll('web1')
   const mallory = await asOperator(server, 'mallory')
@@ -91,11 +91,11 @@ test('an ADMIN lists and removes all uploads, others their own; an upload in use
 
 const mounted = mountSmallDisk(40 * 1024 * 1024)
 test.after.always(() => mounted?.unmount())
-// Only a process that may mount can have a small disk of its own: root, outside a plain container.
+// A small disk requires permission to mount: root, outside a plain container.
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable(
-  'uploads leave a tenth of a small disk to the store, whatever their sender says of their size',
+  'uploads leave a tenth of a small disk to the store, whatever size they announce',
   async (t) => {
     const disk = String(mounted?.directory)
     const server = await startTestServer(t, { dataDir: join(disk, 'data') })

@@ -8,7 +8,7 @@ import { sendBytes, sha256Of, upload } from '../../helpers/clients/files.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Sends the head of a request and so many of its bytes, and cuts the connection. */
+/** Sends the head of a request and its first `at` bytes, and cuts the connection. */
 async function cutAt({ url, token }: TestServer, path: string, bytes: Uint8Array, at: number): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -22,7 +22,7 @@ async function cutAt({ url, token }: TestServer, path: string, bytes: Uint8Array
 }
 
 for (const secret of [false, true])
-  test(`an upload that is cut at every quarter goes on from where it was${secret ? ', sealed as well' : ''}`, async (t) => {
+  test(`an upload cut at every quarter continues from its offset${secret ? ', sealed as well' : ''}`, async (t) => {
     const server = await startTestServer(t)
     const bytes = randomBytes(400_000)
     const begun = await sendBytes(
@@ -35,7 +35,7 @@ for (const secret of [false, true])
     const path = `/api/files/${begun.data.fileId}`
     const offset = async () => (await server.data('GET', path)).offset as number
     for (const quarter of [1, 2, 3]) {
-      // A cut may take what was on its way, and a sealed file grows by whole chunks.
+      // A cut may lose bytes in transit, and a sealed file grows by whole chunks.
       await until('a quarter is stored', async () => {
         const at = await offset()
         if (at > quarter * 100_000 - 65_536) return true
@@ -45,9 +45,9 @@ for (const secret of [false, true])
       t.true((await offset()) <= quarter * 100_000)
       if (quarter === 2) await server.restart()
     }
-    // The last cut may not have been noticed yet.
+    // The server may not have noticed the last cut yet.
     await until(
-      'nobody writes',
+      'the upload is not being written',
       async () => (await sendBytes(server, 'PUT', `${path}?offset=${await offset()}`)).status === 200,
     )
     const at = await offset()
@@ -62,7 +62,7 @@ for (const secret of [false, true])
     t.deepEqual(after.data, { offset: bytes.length })
   })
 
-test('of two who add to one upload at once one is told where it stands', async (t) => {
+test('the second of two simultaneous writers to an upload gets a 409 with the current offset', async (t) => {
   const server = await startTestServer(t)
   const { data } = await sendBytes(server, 'POST', '/api/files')
   const path = `/api/files/${data.fileId}?offset=0`
@@ -79,12 +79,12 @@ test('of two who add to one upload at once one is told where it stands', async (
   await until('the first has begun', () => existsSync(join(server.dataDir, 'files', data.fileId)))
   const second = await sendBytes(server, 'PUT', path, 'second')
   t.is(second.status, 409)
-  t.deepEqual(second.data, { offset: 0 }, 'what is not on disk for good does not count')
+  t.deepEqual(second.data, { offset: 0 }, 'only durable bytes count')
   end()
   t.like((await first).data, { isComplete: true, size: 5, sha256: sha256Of('first') })
 })
 
-test('a sha256 or a size that does not fit is a 400 that names it', async (t) => {
+test('a sha256 or a size that does not match is a 400 that names it', async (t) => {
   const server = await startTestServer(t)
   const sha256 = sha256Of('other')
   for (const [query, bytes, field] of [
@@ -112,7 +112,7 @@ test('a sha256 or a size that does not fit is a 400 that names it', async (t) =>
   t.deepEqual((await readdir(join(server.dataDir, 'files'))).toSorted(), [short.fileId, 'content'])
 })
 
-test('what is too large is a 413: as soon as it says so, and else as soon as it is', async (t) => {
+test('an oversized upload is a 413, at once if it announces its size, else as soon as it exceeds the limit', async (t) => {
   const server = await startTestServer(t, { maxFileSize: 100_000 })
   const said = await sendBytes(server, 'POST', '/api/files?size=100001')
   t.is(said.status, 413)
@@ -127,7 +127,7 @@ test('what is too large is a 413: as soon as it says so, and else as soon as it 
   t.is(files.length, 2)
 })
 
-test("another user's upload does not exist, and bytes are taken as such only", async (t) => {
+test("another user's upload is a 404, and content must be sent as bytes", async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/users', {
     username: 'olga',
@@ -161,7 +161,7 @@ test("another user's upload does not exist, and bytes are taken as such only", a
   t.is((await sendBytes(server, 'POST', '/api/tasks', 'x')).status, 415)
 })
 
-test('an empty file is one', async (t) => {
+test('an empty file is a valid upload', async (t) => {
   const server = await startTestServer(t)
   const empty = sha256Of('')
   t.like((await sendBytes(server, 'POST', '/api/files?size=0')).data, {

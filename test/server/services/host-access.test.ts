@@ -11,7 +11,7 @@ const access = {
   hostKey,
 } as const
 
-/** What a patch leaves of the credentials and the pinned key of a host that had all. */
+/** Credentials and pinned key that remain after a patch of a host that had both. */
 for (const [what, patch, left] of [
   ['another address', { ip: '192.0.2.2' }, { authType: 'NONE', kept: [], hostKey: null }],
   ['another port', { sshPort: 2222 }, { authType: 'NONE', kept: [], hostKey: null }],
@@ -42,12 +42,12 @@ for (const [what, patch, left] of [
     { authType: 'PASSWORD', kept: ['password', 'privateKey'], hostKey },
   ],
   [
-    'no key any more',
+    'a cleared key',
     { hostKey: null },
     { authType: 'PASSWORD', kept: ['password', 'privateKey'], hostKey: null },
   ],
 ] as const)
-  test(`a patch of a host with SSH credentials that brings ${what}`, async (t) => {
+  test(`a patch with ${what} keeps only credentials and keys that still apply`, async (t) => {
     const { services, context } = await startInsides(t)
     const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1', ...access })
     const host = await services.hosts.update(id, patch)

@@ -44,8 +44,8 @@ test('the link of a removed host is closed before its history is removed, howeve
 })
 
 for (const { force, title } of [
-  { force: false, title: 'a host that a task has come for meanwhile is not removed' },
-  { force: true, title: 'what a task that came meanwhile was to do on a removed host is ended' },
+  { force: false, title: 'a host that gets a task during its removal is not removed' },
+  { force: true, title: 'a forced removal ends an execution that starts during it' },
 ])
   test(title, async (t) => {
     const { services, engine } = await startInsides(t)

@@ -7,7 +7,7 @@ import { cluster, script } from '../../helpers/servers/store-records.ts'
 const mebibyte = 1024 * 1024
 const length = (value: unknown) => JSON.stringify(value).length
 
-test('S10 lists of scripts, schedules and tasks hold no text, each record does, and a list by name too', async (t) => {
+test('S10 lists of scripts, schedules and tasks omit texts; single records and lists by name include them', async (t) => {
   const { services, context } = await startInsides(t)
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const text = (bytes: number) => `echo first\n#${'"'.repeat(bytes)}`
@@ -56,14 +56,10 @@ test('S10 lists of scripts, schedules and tasks hold no text, each record does, 
     t.deepEqual((await services.tasks.get(taskId)).params, params)
     t.deepEqual((await services.tasks.script(taskId)).params, params)
   }
-  t.deepEqual(
-    (await context.store.get('tasks', ended))?.params,
-    {},
-    'the store holds no text of what has ended',
-  )
+  t.deepEqual((await context.store.get('tasks', ended))?.params, {}, 'the store holds no text of ended tasks')
 })
 
-test('a page ends at 8 MiB, says what comes next, and all pages together are the list', async (t) => {
+test('a page ends at 8 MiB and names the next offset, and all pages together are the list', async (t) => {
   const { services, context } = await startInsides(t)
   const description = 'x'.repeat(mebibyte)
   await context.store.transact((tx) => {
@@ -111,7 +107,7 @@ test('a record of more than 8 MiB has a page of its own', async (t) => {
   t.deepEqual([content.map(({ id }) => id), next], [[1], 1])
 })
 
-test('the text that a user stores is bounded, and what is removed makes room', async (t) => {
+test('the amount of text a user may store is limited, and removals make room', async (t) => {
   const { services, context } = await startInsides(t)
   const content = `#${'x'.repeat(mebibyte - 1)}`
   const put = (from: number, to: number, createdBy: string) =>
@@ -132,7 +128,7 @@ test('the text that a user stores is bounded, and what is removed makes room', a
       message: /must have at most/,
     },
   )
-  t.is((await services.scripts.update(1001, { content: 'true' })).version, 2, 'less text is always taken')
+  t.is((await services.scripts.update(1001, { content: 'true' })).version, 2, 'less text is always accepted')
   const { id } = await create()
   await t.throwsAsync(services.scripts.update(1001, { content }), { message })
   await services.scripts.remove(id)

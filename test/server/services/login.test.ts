@@ -6,7 +6,7 @@ import { createLogin } from '../../../src/server/services/login.ts'
 import { adminPassword } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-/** Addresses that one guesser may have, and one that is somebody else's. */
+/** Addresses that belong to one attacker, and one that belongs to another client. */
 const guessers: readonly (readonly [who: string, own: (n: number) => string, other: string])[] = [
   ['an IPv4 address', () => '192.0.2.1', '192.0.2.2'],
   [
@@ -18,7 +18,7 @@ const guessers: readonly (readonly [who: string, own: (n: number) => string, oth
   ['a link-local /64', (n) => `fe80::${n + 1}%eth0`, 'fe81::1%eth0'],
 ]
 for (const [who, own, other] of guessers)
-  test(`A11 ten wrong passwords lock ${who} out, and nobody else`, async (t) => {
+  test(`A11 ten wrong passwords lock out ${who}, and no others`, async (t) => {
     const { context } = await startInsides(t)
     const login = createLogin(context)
     const guess = async (address: string) => {
@@ -32,7 +32,7 @@ for (const [who, own, other] of guessers)
     t.is(await guess(other), 'unauthenticated')
   })
 
-test("a user's own change of password gives way to an administrator's that comes while its password is hashed", async (t) => {
+test("a password set by an administrator while the user's own change is being hashed wins", async (t) => {
   const { context, services } = await startInsides(t)
   const [token] = (await context.store.query('tokens')).items
   const hashing = new EventEmitter()

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('A15 a retry takes the params of its task as they ran, though an older server took what is not declared, and judges secrets given anew', async (t) => {
+test('A15 a retry reuses undeclared params that an older server accepted, but validates new secrets', async (t) => {
   const { services, context } = await startInsides(t)
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
   const content = '# rsm: param VERSION required, param KEY required secret, param OTHER required\ntrue\n'
@@ -26,7 +26,7 @@ test('A15 a retry takes the params of its task as they ran, though an older serv
   t.deepEqual([again.scriptId, again.params], [script.id, { VERSOIN: '1' }])
 })
 
-test('A15 a text that an older server stored, with patterns that would be refused now, runs as it did there', async (t) => {
+test('A15 a script stored by an older server runs although its patterns would be refused now', async (t) => {
   const { services, context } = await startInsides(t)
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
   const { id: scriptId } = await services.scripts.create({ name: 'deploy', type: 'BASH', content: 'true' })
@@ -39,6 +39,6 @@ test('A15 a text that an older server stored, with patterns that would be refuse
     const run = (params: Record<string, string>) =>
       services.tasks.executeScript(scriptId, { hostIds: [hostId], params, queueSeconds: 0 })
     await t.notThrowsAsync(run({ VERSION: '1', KEEP: 'b' }), pattern)
-    await t.throwsAsync(run({}), { message: /VERSION/ }, 'what is required still is')
+    await t.throwsAsync(run({}), { message: /VERSION/ }, 'required params are still required')
   }
 })

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('A08 the text of a script is read for what it declares once, however often it is listed', async (t) => {
+test('A08 the declarations of a script are parsed once, however often it is listed', async (t) => {
   const { services, context } = await startInsides(t)
   const { id } = await services.scripts.create({ name: 'deploy', type: 'BASH', content: 'true' })
   let read = 0
@@ -24,5 +24,5 @@ test('A08 the text of a script is read for what it declares once, however often 
   )
   const once = read
   for (let time = 1; time <= 5; time++) await services.scripts.list({ name: 'deploy' })
-  t.is(read - once, 5 * (once - 1), 'the answer copies the text, and nothing else reads it')
+  t.is(read - once, 5 * (once - 1), 'only the copy for the answer reads the text')
 })

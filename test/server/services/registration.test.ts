@@ -4,7 +4,7 @@ import { standing } from '../../../src/server/storage/ports/caller.ts'
 import { hostFactsContract } from '../../contracts/host-facts.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test("S01 of an agent's registrations with one token only the first counts", async (t) => {
+test("S01 only the first of an agent's registrations with one token counts", async (t) => {
   const { context } = await startInsides(t)
   const input = { agentId: 'a1', hostname: 'web1' }
   const enrolled = { type: 'enrollment', id: 1 } as const
@@ -30,7 +30,7 @@ test("S01 of an agent's registrations with one token only the first counts", asy
   t.is((await context.store.get('hosts', hostId))?.agent?.tokenHash, 'second')
 })
 
-test('A09 what a user may register by is judged again when it is written: a token for administration that stands', async (t) => {
+test('A09 a registration by a user is authorized again when it is written', async (t) => {
   const { context } = await startInsides(t)
   const { store } = context
   const [session] = (await store.query('tokens')).items

@@ -5,7 +5,7 @@ import { startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'
 
-test('a task of an older server, which does not say on which hosts it ran, is found by its results from the next start on', async (t) => {
+test('a task of an older server, stored without its hosts, is found by its results after the next start', async (t) => {
   const { services, context } = await startInsides(t)
   const { store } = context
   const hosts = [await services.hosts.create({ hostname: 'a', ip: '192.0.2.1' })]
@@ -34,7 +34,7 @@ test('a task of an older server, which does not say on which hosts it ran, is fo
   t.deepEqual(await found(b, 1), [2, 'of 2'])
 })
 
-test('a task that runs no script says so by its type, and has no text', async (t) => {
+test('a task without a script shows that by its type, and has no text', async (t) => {
   const { services, context } = await startInsides(t)
   const ended = { status: 'SUCCESS', hostCount: 0, content: null, hostSet: '' } as const
   const record = task('install-1', { ...ended, type: 'INSTALL', firstLine: 'install the agent' })

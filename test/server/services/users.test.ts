@@ -1,7 +1,7 @@
 import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('S01 an ADMIN whose token ends while a password is hashed makes and changes nobody', async (t) => {
+test('S01 an ADMIN whose token ends while a password is hashed creates and changes no user', async (t) => {
   const { services, context } = await startInsides(t)
   const ended = { code: 'unauthenticated' }
   const [session] = await context.store.find('tokens', 'userId', 1)
@@ -22,7 +22,7 @@ test('S01 an ADMIN whose token ends while a password is hashed makes and changes
   )
 })
 
-test('S01 an ADMIN who is demoted while a password is hashed makes nobody', async (t) => {
+test('S01 an ADMIN demoted while a password is hashed creates no user', async (t) => {
   const { services, context } = await startInsides(t)
   const made = services.users.create({ username: 'backdoor', password: 'long enough', role: 'ADMIN' })
   const refused = t.throwsAsync(made, { code: 'forbidden' })

@@ -2,7 +2,7 @@ import test from 'ava'
 import type { WebhookPatch } from '../../../src/core/protocol/http/webhooks.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('a webhook that is changed knows what it was told of hosts, unless it is to hear of something else', async (t) => {
+test('a changed webhook remembers the hosts it reported, unless its events or selector changed', async (t) => {
   const { services, context } = await startInsides(t)
   const url = 'https://alerts.example.org/rsm'
   const { id } = await services.webhooks.create({ name: 'a', url, events: ['host.offline', 'host.online'] })
@@ -14,7 +14,7 @@ test('a webhook that is changed knows what it was told of hosts, unless it is to
     await services.webhooks.update(id, patch)
     return (await context.store.get('webhooks', id))?.offline
   }
-  // All that the form of the console says.
+  // The fields that the form of the console sends.
   const same: WebhookPatch = { events: ['host.online', 'host.offline'], selector: null, enabled: true }
   t.is(await changed({ ...same, name: 'b', url, format: 'SLACK' }), '7')
   t.is(await changed({ ...same, events: ['host.offline'] }), '')
@@ -22,7 +22,7 @@ test('a webhook that is changed knows what it was told of hosts, unless it is to
   t.is(await changed({ selector: '@*' }), '')
 })
 
-test('a webhook of an older server, which took events that are never sent and had no filters, opens and can be edited', async (t) => {
+test('a webhook of an older server with obsolete events and without filters can be read and edited', async (t) => {
   const { services, context } = await startInsides(t)
   const url = 'https://alerts.example.org/rsm'
   const { id } = await services.webhooks.create({ name: 'a', url, events: ['task.failed'] })

@@ -6,7 +6,7 @@ import { startInsides } from '../../../helpers/servers/services.ts'
 const taskId = 'a'.repeat(22)
 const nameOf = (hostId: number) => `web${hostId}`
 
-/** Batches of a log on disk whose reads are counted, and can be made to fail. */
+/** Batches of a log on disk; reads are counted and can be made to fail. */
 async function batchesOf(t: ExecutionContext) {
   const { outputs } = (await startInsides(t)).context
   const disk = { reads: 0, fails: false, followers: 2 }
@@ -23,7 +23,7 @@ async function batchesOf(t: ExecutionContext) {
   return { batches: new Batches({ readLines }, () => disk.followers > 1), disk, write }
 }
 
-test('followers at one place share one read and one buffer, while others read what is theirs', async (t) => {
+test('followers at one position share one read and one buffer, while others read their own', async (t) => {
   const { batches, disk, write } = await batchesOf(t)
   await write('first')
   await write('second', 2)
@@ -35,7 +35,7 @@ test('followers at one place share one read and one buffer, while others read wh
   t.regex(String(all[0]?.events), /"hostname":"web1".*"first"[^]*"hostname":"web2".*"second"/)
   disk.followers = 1
   await batches.after(taskId, { after: 0 }, nameOf)
-  t.is(disk.reads, 2, 'for one alone nothing is held')
+  t.is(disk.reads, 2, 'nothing is cached for a single follower')
   disk.followers = 2
   const ofOne = await batches.after(taskId, { after: 0, hostId: 2 }, nameOf)
   t.notRegex(String(ofOne.events), /first/)
@@ -43,7 +43,7 @@ test('followers at one place share one read and one buffer, while others read wh
   t.is((await batches.after('b'.repeat(22), { after: 0 }, nameOf)).events, null)
 })
 
-test('the end of a log is looked at again by everybody', async (t) => {
+test('the end of a log is read again for each follower', async (t) => {
   const { batches, write } = await batchesOf(t)
   await write('first')
   const { next } = await batches.after(taskId, { after: 0 }, nameOf)
@@ -55,7 +55,7 @@ test('the end of a log is looked at again by everybody', async (t) => {
   t.regex(String((await batches.after(taskId, { after: next }, nameOf)).events), /second/)
 })
 
-test('a read that failed is made again, and what is kept is bounded', async (t) => {
+test('a failed read is repeated, and the cache is bounded', async (t) => {
   const { batches, disk, write } = await batchesOf(t)
   const places = [0]
   for (let n = 0; n < 60; n++) {

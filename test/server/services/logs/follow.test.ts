@@ -19,7 +19,7 @@ async function started(t: ExecutionContext, names = ['web1']) {
   return { server, agents, hostIds, taskId, url, headers }
 }
 
-test('a stream begins with task, brings output and host changes, and ends with the final task', async (t) => {
+test('a stream begins with the task, contains output and host changes, and ends with the final task', async (t) => {
   const { agents, taskId, url, headers } = await started(t)
   const following = followEvents(url, headers)
   agents[0]?.output(taskId, 0, 'ä\n\ndata: no field\r\n:no comment')
@@ -44,7 +44,7 @@ test('a stream begins with task, brings output and host changes, and ends with t
   t.true(events.filter(({ event }) => event !== 'output').every(({ id }) => id === null))
 })
 
-test('a return with Last-Event-ID or after gets exactly what follows it', async (t) => {
+test('a client that reconnects with Last-Event-ID or after gets exactly the rest', async (t) => {
   const { agents, taskId, url, headers } = await started(t)
   for (let n = 0; n < 20; n++) agents[0]?.output(taskId, n, `${n};`)
   agents[0]?.complete(taskId, 0, { lastSequence: 19 })
@@ -61,7 +61,7 @@ test('a return with Last-Event-ID or after gets exactly what follows it', async 
   t.is(textOf(await followEvents(url, { ...headers, 'last-event-id': 'junk' })), textOf(all))
 })
 
-test('hostId and stream narrow a followed log', async (t) => {
+test('hostId and stream filter a followed log', async (t) => {
   const { agents, hostIds, taskId, url, headers } = await started(t, ['a', 'b'])
   for (const [index, agent] of agents.entries()) {
     agent.output(taskId, 0, `out${index};`)
@@ -75,7 +75,7 @@ test('hostId and stream narrow a followed log', async (t) => {
   t.is(textOf(await followEvents(`${url}&hostId=999`, headers)), '')
 })
 
-test('F15 a follower that reads nothing slows neither the task nor the others', async (t) => {
+test('F15 a follower that does not read slows neither the task nor other followers', async (t) => {
   const { server, agents, taskId, url, headers } = await started(t)
   const stuck: Socket[] = []
   for (let n = 0; n < 3; n++) {
@@ -116,7 +116,7 @@ test('50 followers all get everything', async (t) => {
   }
 })
 
-test('a log without follow comes in pages, and as bare text of one host', async (t) => {
+test('a log without follow is returned in pages, or as plain text of one host', async (t) => {
   const { server, agents, hostIds, taskId, headers } = await started(t, ['a', 'b'])
   for (let n = 0; n < 7; n++) agents[0]?.output(taskId, n, `${n};`)
   agents[1]?.output(taskId, 0, 'other;')

@@ -10,13 +10,13 @@ interface World {
   /** Calls as `alice`, `bob` (OPERATORs) or `admin`. */
   as: (name: 'admin' | 'alice' | 'bob') => TestServer
   scriptId: number
-  /** A schedule of alice's with secret params. */
+  /** A schedule of alice with secret params. */
   nightly: Schedule
 }
 
 const target = { selector: '@*' }
 
-/** A server with two OPERATORs, and a schedule whose secrets the script of `content` gets. */
+/** A server with two OPERATORs, and a schedule whose secrets go to the script `content`. */
 async function startWorld(t: ExecutionContext, content = 'dump'): Promise<World> {
   const server = await startTestServer(t)
   const tokens = { admin: server.token, alice: '', bob: '' }
@@ -49,7 +49,7 @@ async function startWorld(t: ExecutionContext, content = 'dump'): Promise<World>
 const reason =
   /^script dump changed since alice gave the secret params; alice or an ADMIN must .*rsm schedules confirm/
 
-test('secret params do not go to a script that another OPERATOR has changed until they are confirmed', async (t) => {
+test('secret params are withheld from a script that another OPERATOR changed until they are confirmed', async (t) => {
   const { as, scriptId, nightly } = await startWorld(t)
   const path = `/api/schedules/${nightly.id}`
   await as('bob').data('PATCH', `/api/scripts/${scriptId}`, { content: 'echo $DBPASS' })
@@ -59,7 +59,7 @@ test('secret params do not go to a script that another OPERATOR has changed unti
     t.regex(body.message, reason)
   }
   await as('alice').data('PATCH', path, { timeout: 9 })
-  t.is((await as('alice').api('POST', `${path}/run`)).status, 409, 'another change confirms nothing')
+  t.is((await as('alice').api('POST', `${path}/run`)).status, 409, 'another change does not confirm')
   t.is((await as('bob').api('PATCH', path, { confirmed: true })).status, 403)
   t.like(await as('alice').data('PATCH', path, { confirmed: true }), {
     owner: 'alice',
@@ -72,7 +72,7 @@ test('secret params do not go to a script that another OPERATOR has changed unti
   t.is(
     (await as('alice').api('POST', `${path}/run`)).status,
     200,
-    'what is given again is for the present script',
+    'new secrets are bound to the current script',
   )
   await as('bob').data('PATCH', `/api/scripts/${scriptId}`, { content: 'xxd <<< $DBPASS' })
   t.like(await as('admin').data('PATCH', path, { confirmed: true }), {
@@ -82,7 +82,7 @@ test('secret params do not go to a script that another OPERATOR has changed unti
   t.is((await as('admin').api('POST', `${path}/run`)).status, 200)
 })
 
-test('the slot of a schedule whose script was changed by another OPERATOR is FAILED and says why', async (t) => {
+test('the slot of a schedule whose script another OPERATOR changed is FAILED with that reason', async (t) => {
   const { server, as, scriptId, nightly } = await startWorld(t)
   await as('bob').data('PATCH', `/api/scripts/${scriptId}`, { content: 'echo $DBPASS' })
   await as('alice').data('PATCH', `/api/schedules/${nightly.id}`, { everySeconds: 1 })
@@ -94,7 +94,7 @@ test('the slot of a schedule whose script was changed by another OPERATOR is FAI
   t.regex(slot?.error ?? '', reason)
 })
 
-test('a changed script cannot ask about secret params by its patterns', async (t) => {
+test('a changed script cannot probe secret params with its patterns', async (t) => {
   const { as, scriptId, nightly } = await startWorld(t)
   const asks = '# rsm: param DBPASS secret pattern="a.*"\ntrue'
   await as('bob').data('PATCH', `/api/scripts/${scriptId}`, { content: asks })
@@ -103,7 +103,7 @@ test('a changed script cannot ask about secret params by its patterns', async (t
   t.regex(body.message, reason)
 })
 
-test('stored scripts that verify or roll back are bound as the script is', async (t) => {
+test('stored verify and rollback scripts are bound like the script itself', async (t) => {
   const { as, nightly } = await startWorld(t)
   const path = `/api/schedules/${nightly.id}`
   for (const gate of ['verify', 'rollback']) {
@@ -119,7 +119,7 @@ test('stored scripts that verify or roll back are bound as the script is', async
   }
 })
 
-test('a script that the owner or an ADMIN changes keeps its secrets; another user who restores an earlier text needs a confirmation', async (t) => {
+test('secrets stay with a script changed by its owner or an ADMIN; a restore by another user needs confirmation', async (t) => {
   const { as, scriptId, nightly } = await startWorld(t)
   const script = `/api/scripts/${scriptId}`
   const run = async () => (await as('alice').api('POST', `/api/schedules/${nightly.id}/run`)).status
@@ -130,14 +130,14 @@ test('a script that the owner or an ADMIN changes keeps its secrets; another use
   await as('bob').data('PATCH', script, { description: 'dumps' })
   t.is(await run(), 200, 'only text and interpreter count')
   await as('bob').data('PATCH', script, { content: 'dump' })
-  t.is(await run(), 409, 'the text that was replaced')
+  t.is(await run(), 409, 'the original text, restored by another user')
   await as('alice').data('PATCH', script, { type: 'PYTHON' })
   t.is(await run(), 409, 'a change around the text of another')
   await as('alice').data('PATCH', script, { content: 'print(2)' })
   t.is(await run(), 200)
 })
 
-test('a schedule with secrets of its owner is run by the owner and by ADMINs, one without by any OPERATOR', async (t) => {
+test('a schedule with secrets is run by its owner and ADMINs, one without secrets by any OPERATOR', async (t) => {
   const { as, nightly } = await startWorld(t)
   const path = `/api/schedules/${nightly.id}`
   const { status, body } = await as('bob').api('POST', `${path}/run`)
@@ -151,7 +151,7 @@ test('a schedule with secrets of its owner is run by the owner and by ADMINs, on
   t.is((await as('bob').api('POST', `${path}/run`)).status, 200)
 })
 
-test('a secret file is for the script that it was given to, too', async (t) => {
+test('a secret file is bound to its script as well', async (t) => {
   const { server, as, scriptId, nightly } = await startWorld(t)
   const path = `/api/schedules/${nightly.id}`
   const upload = await fetch(`${server.url}/api/files?name=key&secret=true`, {
@@ -170,7 +170,7 @@ test('a secret file is for the script that it was given to, too', async (t) => {
   t.is((await as('alice').api('POST', `${path}/run`)).status, 200)
 })
 
-test('secrets of an older server are bound to the scripts at the first start', async (t) => {
+test('secrets stored by an older server are bound to their scripts at the first start', async (t) => {
   const { context, services } = await startInsides(t)
   const { store } = context
   await services.hosts.create({ hostname: 'db1', ip: '192.0.2.1' })
@@ -184,7 +184,7 @@ test('secrets of an older server are bound to the scripts at the first start', a
   })
   await store.transact(async (tx) => {
     const record = await tx.get('schedules', made.id)
-    if (!record) throw new Error('it is not there')
+    if (!record) throw new Error('no such schedule')
     const { secretsFor: _, ...older } = record
     tx.put('schedules', older)
   })

@@ -23,7 +23,7 @@ test('a schedule with any other option runs something else', (t) => {
     t.true(changed(more), JSON.stringify(more))
 })
 
-test('name, times, and what happens to slots say nothing about what runs', (t) => {
+test('name, times and slot options do not change what runs', (t) => {
   const times = { cron: '@hourly', timezone: 'Europe/Berlin', from: at, until: at, jitterSeconds: 3 }
   const slots = { overlap: 'ALLOW', missed: 'SKIP', missedWithinSeconds: 9, enabled: false }
   t.false(changed({ name: 'other', ...times, ...slots }))
