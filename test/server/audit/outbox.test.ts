@@ -14,7 +14,7 @@ const event = (action: string): AuditEvent => ({
   detail: { hosts: 3 },
 })
 
-/** An outbox before a log whose failures the test decides. */
+/** An outbox in front of a log whose failures the test controls. */
 function open(t: ExecutionContext) {
   const state = { fails: 0, refusal: null as string | null, tries: 0, now: 1_000_000 }
   const written: AuditEvent[] = []
@@ -24,7 +24,7 @@ function open(t: ExecutionContext) {
     audit: {
       async append(given) {
         state.tries++
-        if (state.fails-- > 0) throw new RsmError('unavailable', 'the store is away')
+        if (state.fails-- > 0) throw new RsmError('unavailable', 'the store is unreachable')
         written.push(given)
         return given as never
       },
@@ -39,11 +39,11 @@ function open(t: ExecutionContext) {
   return { outbox, state, written, said }
 }
 
-test('an entry that the log did not take is written once it does, with the time of the change', async (t) => {
+test('an entry that the log rejected is written later, with the time of the change', async (t) => {
   const { outbox, state, written, said } = open(t)
   state.fails = 2
   for (const action of ['host.create', 'host.remove'])
-    await t.throwsAsync(outbox.append(event(action)), { message: 'the store is away' })
+    await t.throwsAsync(outbox.append(event(action)), { message: 'the store is unreachable' })
   state.now += 60_000
   await outbox.append(event('host.update'))
   await outbox.flush()
@@ -59,11 +59,11 @@ test('an entry that the log did not take is written once it does, with the time 
   t.is(said.length, 2)
   t.like(said[0], {
     level: 'warn',
-    fields: { entry: { action: 'host.create' }, reason: 'the store is away' },
+    fields: { entry: { action: 'host.create' }, reason: 'the store is unreachable' },
   })
 })
 
-test('a retry that fails keeps the entry, and none is made while the log refuses entries', async (t) => {
+test('a failed retry keeps the entry, and no retry happens while the log refuses entries', async (t) => {
   const { outbox, state, written } = open(t)
   state.fails = 2
   await t.throwsAsync(outbox.append(event('host.create')))
@@ -77,7 +77,7 @@ test('a retry that fails keeps the entry, and none is made while the log refuses
   t.like(written, [{ action: 'host.create' }])
 })
 
-test('a stop writes what is pending, or says that only the log of the server has it', async (t) => {
+test("a stop writes pending entries, or reports that only the server's own log has them", async (t) => {
   const taken = open(t)
   taken.state.fails = 1
   await t.throwsAsync(taken.outbox.append(event('host.create')))

@@ -43,7 +43,7 @@ const deletion = (ip: string, user: string) =>
     detail: { status: 403 },
   })
 
-test('of a flood 60 refusals a minute are written singly, the rest as one entry with their count', async (t) => {
+test('60 refusals a minute are written one by one, the rest as one entry with their count', async (t) => {
   const { written, note, pass } = start(t)
   await note(refused('10.0.0.1'), 1000)
   await note(refused('10.0.0.2'))
@@ -57,7 +57,7 @@ test('of a flood 60 refusals a minute are written singly, the rest as one entry 
   t.is(written.length, 63)
 })
 
-test('a flood of calls without a token hides neither a refused login nor a refused operation from its address', async (t) => {
+test('a flood of calls without a token hides no refused logins or operations from the same address', async (t) => {
   const { written, note } = start(t)
   await note(refused('10.0.0.1'), 1000)
   await note(login('10.0.0.1', 'admin'), 8)
@@ -66,7 +66,7 @@ test('a flood of calls without a token hides neither a refused login nor a refus
   t.is(written.filter(({ action }) => action === 'user.delete').length, 1)
 })
 
-test('what is folded is counted by action, caller and object: none vanishes in the count of another', async (t) => {
+test('folded refusals are counted separately by action, caller and object', async (t) => {
   const { written, note, pass } = start(t)
   await note(login('10.0.0.1', 'eve'), 60)
   await note(login('10.0.0.1', 'admin'), 5)
@@ -87,7 +87,7 @@ test('what is folded is counted by action, caller and object: none vanishes in t
   )
 })
 
-test('a flood of ever other names from one address is bounded: what is beyond is counted by its action alone', async (t) => {
+test('a flood of changing names from one address is bounded: the excess is counted by action alone', async (t) => {
   const { written, note, pass } = start(t)
   for (let at = 0; at < 500; at++) await note(login('10.0.0.1', `name${at}`))
   await note(login('10.0.0.2', 'admin'))
@@ -103,7 +103,7 @@ test('a flood of ever other names from one address is bounded: what is beyond is
   })
 })
 
-test('a flood from many addresses is bounded on the disk and in memory', async (t) => {
+test('a flood from many addresses is bounded on disk and in memory', async (t) => {
   const { written, note, pass } = start(t)
   for (let at = 0; at < 20_000; at++) await note(refused(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`))
   t.is(written.length, 600)
@@ -119,7 +119,7 @@ test('a flood from many addresses is bounded on the disk and in memory', async (
   t.like(folded.at(-1), { ip: null, detail: { mixed: true } })
 })
 
-test('what waits to be counted is cut first: a body of megabytes is not kept in memory', async (t) => {
+test('pending refusals are shortened first, so that megabytes of a body are not kept in memory', async (t) => {
   const { written, note, pass } = start(t)
   const huge = 'x'.repeat(1_000_000)
   await note(login('10.0.0.1', 'eve'), 60)
@@ -131,7 +131,7 @@ test('what waits to be counted is cut first: a body of megabytes is not kept in 
   t.like(written[60], { at: '1970-01-01T00:01:00.000Z', detail: { folded: 2 } })
 })
 
-test('addresses of one IPv6 /64 are one source; an IPv4 address is the same as IPv6 shows it', async (t) => {
+test('addresses of one IPv6 /64 are one source, and an IPv4-mapped address equals its IPv4 address', async (t) => {
   const { written, note } = start(t)
   for (let at = 0; at < 100; at++) await note(refused(`2001:db8::${(at + 1).toString(16)}`))
   await note(refused('2001:0db8:0:0:ffff::1'), 10)
@@ -144,7 +144,7 @@ test('addresses of one IPv6 /64 are one source; an IPv4 address is the same as I
   t.is(written.length, 121)
 })
 
-test('counts that are open when the server stops are written', async (t) => {
+test('open counts are written when the server stops', async (t) => {
   const { written, note, refusals } = start(t)
   await note(refused('10.0.0.1'), 70)
   await refusals.close()

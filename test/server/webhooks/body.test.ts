@@ -19,12 +19,12 @@ const ended = (data: object): Notification => ({
 })
 const textOf = (told: Notification) => JSON.parse(bodyOf('SLACK', told)).text as string
 
-test('JSON is the event itself', (t) => {
+test('a JSON body is the event itself', (t) => {
   const told = ended({})
   t.deepEqual(JSON.parse(bodyOf('JSON', told)), { type: 'task.failed', timestamp: at, data: told.data })
 })
 
-test('chats get a line that says what happened', (t) => {
+test('a chat gets one line that describes the event', (t) => {
   t.is(textOf(ended({})), 'rsm: task t1 of ann FAILED on web1 (1 of 3 hosts)')
   t.is(textOf(ended({ script: 'deploy' })), 'rsm: task t1 (deploy) of ann FAILED on web1 (1 of 3 hosts)')
   const done = { status: 'SUCCESS', counts: { SUCCESS: 3 }, nodes: '', count: 0 }
@@ -34,7 +34,7 @@ test('chats get a line that says what happened', (t) => {
   t.is(hosts('host.online', 'web[1-300]', 300), 'rsm: 300 hosts web[1-300] are back online')
 })
 
-test('each chat gets the shape that it takes, and no name in it becomes a mention or a link', (t) => {
+test('each chat gets its own format, and names never become mentions or links', (t) => {
   const told = ended({ script: '<!channel> @everyone [x](http://x) *a* & b' })
   t.is(
     JSON.parse(bodyOf('SLACK', told)).text,
@@ -50,7 +50,7 @@ test('each chat gets the shape that it takes, and no name in it becomes a mentio
   t.deepEqual(content.body[0].inlines[0].type, 'TextRun')
 })
 
-test('a schedule that failed is named with its hosts, other ends than FAILED, and where to look', (t) => {
+test('the text about a failed schedule contains its hosts, other outcomes and where to look', (t) => {
   const nightly = { scheduleId: 3, schedule: 'nightly' }
   const counts = { SUCCESS: 1, FAILED: 1, SKIPPED: 1 }
   const where = 'rsm: schedule nightly FAILED on web1 (1 of 3 hosts'
@@ -67,13 +67,13 @@ test('a schedule that failed is named with its hosts, other ends than FAILED, an
   t.deepEqual(teams[1], { type: 'TextRun', text: url, selectAction: { type: 'Action.OpenUrl', url } })
 })
 
-test('an event that an older server wrote is told without hosts', (t) => {
+test('an event written by an older server is sent without hosts', (t) => {
   const { nodes: _, count: __, ...data } = ended({}).data
   const old: Notification = { type: 'task.failed', at, data }
   t.is(textOf(old), 'rsm: task t1 of ann FAILED (2 SUCCESS, 1 FAILED)')
 })
 
-test('a text is never longer than a chat takes', (t) => {
+test('a text never exceeds the limit of a chat', (t) => {
   const told: Notification = { type: 'host.offline', at, data: { nodes: '_'.repeat(10_000), count: 5000 } }
   t.true(textOf(told).length < 2_000)
   t.true(JSON.parse(bodyOf('DISCORD', told)).content.length <= 2_000)

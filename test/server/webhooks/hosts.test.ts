@@ -4,7 +4,7 @@ import { systemClock as clock, isoTime } from '../../../src/disk/clock.ts'
 import { createHostWatch } from '../../../src/server/webhooks/hosts.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
-test('a webhook keeps no host that is gone among those that it was told are offline', async (t) => {
+test('a webhook forgets removed hosts that it reported as offline', async (t) => {
   const { services, context } = await startInsides(t)
   const { store, fleet, webhookEvents } = context
   const ids: number[] = []
@@ -39,7 +39,7 @@ test('a webhook keeps no host that is gone among those that it was told are offl
   t.is((await store.get('webhooks', id))?.offline, `${told}-${down}`)
 })
 
-test('a host that has lost its link is told as offline after the grace, once, unless agents may be coming back', async (t) => {
+test('a host without a link is reported offline once after the grace period, unless agents may be returning', async (t) => {
   const { services, context } = await startInsides(t)
   const { store, webhookEvents } = context
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
@@ -88,11 +88,11 @@ test('a host that has lost its link is told as offline after the grace, once, un
   isReturning = false
   t.deepEqual([await told(0), await told(59)], [[], []])
   standing = well
-  t.deepEqual([await told(0), await told(70)], [[], []], 'it was back in time')
+  t.deepEqual([await told(0), await told(70)], [[], []], 'it returned in time')
   standing = noLink
   t.deepEqual([await told(0), await told(60)], [[], ['host.offline']])
   isReturning = true
-  t.deepEqual(await told(60), ['host.offline'], 'a start of the server brings nobody back')
+  t.deepEqual(await told(60), ['host.offline'], 'a server start does not bring hosts back')
   standing = { ...noLink, status: 'OFFLINE', noLink: false }
   t.deepEqual([await told(0), await told(60)], [['host.offline'], ['host.offline']])
   isReturning = false

@@ -33,7 +33,7 @@ const refusedUrls: readonly (readonly [url: string, why: RegExp])[] = [
   ['https://[fd00::1]/', /fd00::1/],
 ]
 
-test('S14 a URL that leads nowhere public is refused with the reason, however the address is written', (t) => {
+test('S14 a URL to a non-public address is refused with the reason, in any notation', (t) => {
   for (const [url, why] of refusedUrls) t.regex(strict.urlFault(url) ?? 'taken', why, url)
   for (const url of [
     'https://alerts.example.org/rsm?x=1',
@@ -50,14 +50,14 @@ const refused = `
 2002:7f00:1:: 2002:808:808:: 3fff::1 4000::1 fc00::1 fe80::1 fec0::1 ff02::1
 `
 
-test('S14 every address is refused that is not global unicast; mapped and NAT64 ones are the IPv4 address within', (t) => {
+test('S14 addresses other than global unicast are refused; mapped and NAT64 addresses count as their IPv4 address', (t) => {
   for (const address of refused.trim().split(/\s+/))
     t.regex(strict.addressFault(https, address) ?? 'taken', /is not a public address/, address)
   for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '64:ff9b::808:808', '2606:4700::1111'])
     t.is(strict.addressFault(https, address), null, address)
 })
 
-test('S14 what is allowed is taken, in each of its forms, and nothing beside it', (t) => {
+test('S14 allowed addresses are accepted in every notation, and no others', (t) => {
   const judge = createJudge({ allow: ['127.0.0.0/8', '10.0.0.5', 'fd00::/8'] })
   for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '10.0.0.5', 'fd12::1'])
     t.is(judge.addressFault(https, address), null, address)
@@ -65,7 +65,7 @@ test('S14 what is allowed is taken, in each of its forms, and nothing beside it'
     t.not(judge.addressFault(https, address), null, address)
 })
 
-test('S14 http goes to loopback only, where the server was started so, and where that address is allowed', (t) => {
+test('S14 http is accepted only to an allowed loopback address on a server started with --webhook-insecure', (t) => {
   const insecure = createJudge({ insecure: true })
   t.regex(insecure.urlFault('http://127.0.0.1:8080/') ?? '', /--webhook-allow 127\.0\.0\.1/)
   const both = createJudge({ insecure: true, allow: ['127.0.0.1', '10.0.0.0/8'] })
@@ -85,7 +85,7 @@ test('S14 an address of the server itself is refused, public or not', (t) => {
     t.regex(strict.addressFault(https, address) ?? 'taken', /--webhook-allow/, address)
 })
 
-test('an allowance that is no network is refused at the start', (t) => {
+test('an invalid network in --webhook-allow is refused at startup', (t) => {
   for (const allow of ['', 'x', '10', '10.0.0.0/33', 'fd00::/129', 'example.org'])
     t.throws(
       () => createJudge({ allow: [allow] }),

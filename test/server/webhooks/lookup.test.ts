@@ -3,7 +3,7 @@ import { createJudge, judgedAddresses } from '../../../src/server/webhooks/judge
 
 const judge = createJudge({ insecure: true, allow: ['127.0.0.0/8'] })
 
-test('what was given up before its turn never begins, and holds up nobody', async (t) => {
+test('a lookup cancelled before its turn never starts and does not delay others', async (t) => {
   const began: string[] = []
   const ends: (() => void)[] = []
   const resolve = async (host: string) => {

@@ -24,7 +24,7 @@ function posting(t: ExecutionContext) {
     post({ url, headers, body }, stop)
 }
 
-test('what is sent arrives as it was signed', async (t) => {
+test('a delivery arrives exactly as it was signed', async (t) => {
   const receiver = await startReceiver(t)
   const secret = newSecret()
   const headers = signed(secret, 'msg_1', Date.now(), body)
@@ -36,7 +36,7 @@ test('what is sent arrives as it was signed', async (t) => {
   t.is(got?.headers['content-type'], 'application/json')
 })
 
-test('S14 any other answer than a 2xx is a failure, and a redirect is not followed', async (t) => {
+test('S14 any answer but a 2xx is a failure, and redirects are not followed', async (t) => {
   const receiver = await startReceiver(t)
   const target = await startReceiver(t)
   const post = posting(t)
@@ -56,7 +56,7 @@ test('S14 any other answer than a 2xx is a failure, and a redirect is not follow
   t.is(target.got.length, 0)
 })
 
-test('S14 of an answer without an end no more than its beginning is read, and its status counts', async (t) => {
+test('S14 only the beginning of an endless answer is read, and its status counts', async (t) => {
   const sizes: number[] = []
   const chunk = Buffer.alloc(65_536, 'x')
   const url = await startRawReceiver(t, (socket) => {
@@ -74,11 +74,11 @@ test('S14 of an answer without an end no more than its beginning is read, and it
   const closed = posting(t)(url)
   t.deepEqual(await closed, { status: 200, error: null })
   await until('it is closed', () => sizes.length > 0)
-  // What a socket's buffers take in, of 10 GB.
+  // The buffers of a socket hold a small part of the 10 GB.
   t.true((sizes[0] ?? 0) < 64 * 1024 * 1024, `${sizes[0]} bytes`)
 })
 
-test('a receiver that breaks off, refuses or talks nonsense is a failure that says so', async (t) => {
+test('a receiver that disconnects, refuses or sends garbage is a failure with that reason', async (t) => {
   const post = posting(t)
   const cut = await startRawReceiver(t, (socket) => socket.once('data', () => socket.destroy()))
   t.regex((await post(cut))?.error ?? '', /socket hang up|ECONNRESET/)
@@ -91,7 +91,7 @@ test('a receiver that breaks off, refuses or talks nonsense is a failure that sa
   t.regex((await post(receiver.url))?.error ?? '', /ECONNREFUSED/)
 })
 
-test('S14 the address is judged at each try: a name that leads to a refused one is not connected to', async (t) => {
+test('S14 the address is checked at each attempt, so a name with a refused address gets no connection', async (t) => {
   const receiver = await startReceiver(t)
   const { port } = new URL(receiver.url)
   const strict = createPost(createJudge({ insecure: true, allow: ['10.0.0.0/8'] }))
@@ -105,7 +105,7 @@ test('S14 the address is judged at each try: a name that leads to a refused one 
   strict.close()
 })
 
-test('a delivery that does not get through says that webhooks do not use the proxy of the environment', async (t) => {
+test('a failed delivery explains that webhooks do not use the proxy of the environment', async (t) => {
   const judge = createJudge({ allow: ['127.0.0.0/8'] })
   const sent = async (url: string, environment: Record<string, string>) => {
     const post = createPost(judge, undefined, (at) => proxySetting(at, environment)?.[0])
@@ -126,7 +126,7 @@ test('a delivery that does not get through says that webhooks do not use the pro
     t.notRegex(await sent(url, environment), /proxy|secret/)
 })
 
-test('a receiver with two addresses that both refuse is a failure that says so', async (t) => {
+test('a receiver whose two addresses both refuse is a failure with that reason', async (t) => {
   const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
   const judge = createJudge({ insecure: true, allow: ['127.0.0.0/8'] })
   const post = createPost(judge, async () => addresses)
@@ -135,7 +135,7 @@ test('a receiver with two addresses that both refuse is a failure that says so',
   t.regex(outcome?.error ?? '', /ECONNREFUSED/)
 })
 
-test('S14 a name that resolves to an address of the own network is refused, also beside a public one, and none is asked for again', async (t) => {
+test('S14 a name with any private address is refused, and no name is looked up twice', async (t) => {
   const receiver = await startReceiver(t)
   const { port } = new URL(receiver.url)
   const addresses: Record<string, readonly string[]> = {
@@ -160,7 +160,7 @@ test('S14 a name that resolves to an address of the own network is refused, also
   }
   t.deepEqual(asked, Object.keys(addresses))
 
-  // What it answers a moment later counts for nothing: the socket goes to what was judged.
+  // A later lookup result must not matter: the socket connects to the checked address.
   const answers = ['127.0.0.1', '169.254.169.254']
   const rebound = createPost(createJudge({ insecure: true, allow: ['127.0.0.1'] }), async () => {
     return [{ address: answers.shift() ?? '', family: 4 }]
@@ -172,7 +172,7 @@ test('S14 a name that resolves to an address of the own network is refused, also
   t.is(receiver.got.length, 1)
 })
 
-test.serial('S14 no proxy of the environment is asked', async (t) => {
+test.serial('S14 the proxy of the environment is not used', async (t) => {
   const receiver = await startReceiver(t)
   const names = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY']
   for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : 'http://127.0.0.1:9'
@@ -182,7 +182,7 @@ test.serial('S14 no proxy of the environment is asked', async (t) => {
   t.deepEqual(await posting(t)(receiver.url), { status: 204, error: null })
 })
 
-test.serial('S14 a certificate that nobody trusts is refused, whatever the environment says', async (t) => {
+test.serial('S14 an untrusted certificate is refused, whatever the environment says', async (t) => {
   const pair = await generate([{ name: 'commonName', value: 'localhost' }])
   let asked = 0
   const server = createTlsServer({ key: pair.private, cert: pair.cert }, (_, response) => {

@@ -9,7 +9,7 @@ import { until } from '../../helpers/until.ts'
 
 const webhooks = { insecure: true, allow: ['127.0.0.1'] }
 
-test('a restore that an agent proves is told to webhooks, and so is what happens while it is open', async (t) => {
+test('webhooks report a restore proved by an agent, and events that happen while it is unconfirmed', async (t) => {
   const server = await startTestServer(t, { webhooks })
   const receiver = await startReceiver(t)
   const [witness, other] = [await server.enroll('web1'), await server.enroll('web2')]
@@ -28,7 +28,7 @@ test('a restore that an agent proves is told to webhooks, and so is what happens
   t.not((await server.data('GET', '/api/server/status')).restore, null)
 })
 
-test('rsm server restore is told to webhooks once the server starts; what was waiting in the backup waits', async (t) => {
+test('webhooks report rsm server restore once the server starts; deliveries pending in the backup stay pending', async (t) => {
   const server = await startTestServer(t, { webhooks })
   const receiver = await startReceiver(t)
   receiver.answers(500)
@@ -51,7 +51,7 @@ test('rsm server restore is told to webhooks once the server starts; what was wa
   receiver.answers(204)
   await server.restart()
   const told = () => receiver.got.find(({ body }) => body.type === 'server.restore')
-  await until('it is told', () => told() !== undefined)
+  await until('it is reported', () => told() !== undefined)
   t.like(told()?.body.data, { hostId: null, agentId: null, tasks: 0 })
   t.regex(told()?.body.data.reason, /^rsm server restore brought back the backup of /)
   const { content } = await server.data('GET', `/api/webhooks/${id}/deliveries?status=WAITING`)

@@ -10,7 +10,7 @@ const body = JSON.stringify({
   data: { text: 'ä' },
 })
 
-test("what is signed verifies with the specification's own library; another body, time or secret does not", (t) => {
+test('a signature verifies with the library of the specification; another body, time or secret does not', (t) => {
   const secret = newSecret()
   const headers = signed(secret, 'msg_1', Date.now(), body)
   const webhook = new Webhook(secret)
@@ -21,7 +21,7 @@ test("what is signed verifies with the specification's own library; another body
   t.throws(() => new Webhook(newSecret()).verify(body, headers))
 })
 
-test('what a real receiver gets verifies with it, by the secret that was shown once', async (t) => {
+test('a real delivery verifies with the library, by the secret that was shown once', async (t) => {
   const server = await startTestServer(t, { webhooks: { insecure: true, allow: ['127.0.0.1'] } })
   const receiver = await startReceiver(t)
   const input = { name: 'call', url: receiver.url, events: ['agent.revoked'] }
