@@ -16,7 +16,7 @@ const metricsIn = (text: string) =>
     name.replace(/_(bucket|count|sum)$/, ''),
   )
 
-test('the dashboard names only metrics that a server has', async (t) => {
+test('the dashboard uses only metrics that a server exposes', async (t) => {
   const { text } = await scrape(await startInjectedServer(t))
   const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   const named = metricsIn(expressions.map(([, expression]) => expression).join('\n'))
@@ -27,7 +27,7 @@ test('the dashboard names only metrics that a server has', async (t) => {
   )
 })
 
-test('no panel of the dashboard lies on another', (t) => {
+test('panels of the dashboard do not overlap', (t) => {
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
     Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),
   )

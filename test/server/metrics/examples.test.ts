@@ -9,16 +9,16 @@ const rules = resolve('examples/prometheus/rsm-rules.yml')
 const ruleTests = resolve('examples/prometheus/rsm-rules.test.yml')
 const config = resolve('examples/prometheus/prometheus.yml')
 const operations = resolve('docs/operate/monitoring.md')
-// Skipped where Prometheus' checker is missing (Debian package prometheus).
+// Skipped if promtool is missing (Debian package prometheus).
 const whereChecked = hasPromtool ? test : test.skip
 
 whereChecked('promtool accepts the example rules and scrape configuration', (t) => {
   t.regex(promtool(['check', 'rules', rules]), /15 rules found/)
-  // The files of the token and of the rules are not where the example has them.
+  // `--syntax-only`: the files of token and rules do not exist at the paths of the example.
   t.regex(promtool(['check', 'config', '--syntax-only', config]), /is valid/)
 })
 
-whereChecked('each example rule fires for its fault, and not short of it', (t) => {
+whereChecked('each example rule fires for its fault, and not below its threshold', (t) => {
   t.regex(promtool(['test', 'rules', ruleTests]), /SUCCESS/)
   const alerts = [...readFileSync(rules, 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
   const cases = readFileSync(ruleTests, 'utf8').split('- name: ').slice(1)
@@ -33,7 +33,7 @@ whereChecked('each example rule fires for its fault, and not short of it', (t) =
   }
 })
 
-test('the rules and docs/operate/monitoring.md name only metrics that a server has, and the docs every one of rsm', async (t) => {
+test('rules and docs/operate/monitoring.md name only existing metrics, and the docs name every rsm metric', async (t) => {
   const server = await startInjectedServer(t)
   const { text } = await scrape(server)
   const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? ''))

@@ -13,7 +13,7 @@ import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 
-test('a value on a bound of a histogram is within it, one past the last bound is in +Inf alone', async (t) => {
+test('a value equal to a histogram bound counts within it; one above the last bound counts in +Inf only', async (t) => {
   const registry = new Registry()
   const { answered } = createHttpMetrics(registry)
   const request = { method: 'GET', route: 'a "quoted"\\one\n', status: 200 }
@@ -29,7 +29,7 @@ test('a value on a bound of a histogram is within it, one past the last bound is
   t.is([...series].filter((one) => one.startsWith(name)).length, 11)
 })
 
-test('queues, the backlog of frames, a store and an audit log that refuse writes show as they stand at the scrape', async (t) => {
+test('a scrape shows the current queues, frame backlog, and refusals of store and audit log', async (t) => {
   const counted: Counted = {
     version: '1.2.3',
     hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1, NO_LINK: 4 }),
@@ -67,7 +67,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.false(later.series.has('rsm_disk_available_bytes'), 'unknown is not zero')
 })
 
-test('a server on a store that others share shows its name, its lease and what it waits for, also while the store is away', async (t) => {
+test('a server on a shared store shows its name, lease and queues, even while the store is unreachable', async (t) => {
   let isAway = false
   const ifReached = async <T>(value: T) => {
     if (isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
@@ -107,10 +107,10 @@ test('a server on a store that others share shows its name, its lease and what i
   const away = parseScrape(await registry.metrics())
   t.is(away.of('rsm_store_fault'), 1)
   t.is(away.of('rsm_agent_links'), 7)
-  t.false(away.series.has('rsm_hosts{status="ONLINE"}'), 'unknown is not what it was')
+  t.false(away.series.has('rsm_hosts{status="ONLINE"}'), 'an unknown value is not the last one')
 })
 
-test('passwords beyond those that are checked at once wait in the queue of logins', async (t) => {
+test('password checks beyond the concurrent ones wait in the login queue', async (t) => {
   const passwords = createPasswords()
   const checks = [1, 2, 3, 4].map((n) => passwords.verify(`password ${n}`, undefined))
   t.is(passwords.queueLength, 2)
@@ -118,7 +118,7 @@ test('passwords beyond those that are checked at once wait in the queue of login
   t.is(passwords.queueLength, 0)
 })
 
-test('writes that come while the journal is synced wait in its queue, and each sync tells its time', async (t) => {
+test('writes during a sync of the journal wait in its queue, and each sync reports its time', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-metrics-'))
   let release: () => void = () => undefined
   const held = new Promise<void>((resolve) => {

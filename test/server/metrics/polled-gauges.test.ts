@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { polledGauges } from '../../../src/server/metrics/gauges.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 
-test('a scrape leaves out a gauge that does not answer, and shows the others', async (t) => {
+test('a scrape omits a gauge that does not answer, and shows the others', async (t) => {
   const registry = new Registry()
   const { gauge, gauges } = polledGauges(registry, 1)
   const never = () => new Promise<never>(() => undefined)

@@ -17,7 +17,7 @@ const heartbeat = (
   status: string,
 ) => server.api('POST', '/api/agent/heartbeat', { agentId, status }, { authorization: `Bearer ${token}` })
 
-/** Any request line, as no well-behaved client would send it; answers the status. */
+/** Sends any request line, even one that no well-behaved client sends; returns the status. */
 async function send(server: TestServer, method: string, path: string): Promise<number | undefined> {
   const { hostname, port } = new URL(server.url)
   const headers = { authorization: `Bearer ${server.token}` }
@@ -27,7 +27,7 @@ async function send(server: TestServer, method: string, path: string): Promise<n
   return answer.statusCode
 }
 
-test('hosts count by their status, and links of agents as they open and close', async (t) => {
+test('hosts are counted by status, and agent links as they open and close', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'never-heard', ip: '127.0.0.1' })
   const well = await server.enroll('well')
@@ -45,7 +45,7 @@ test('hosts count by their status, and links of agents as they open and close', 
   t.is((await scrape(server)).of('rsm_agent_links'), 0)
 })
 
-test('tasks and executions count while they run, wait and end; their output and the disk with them', async (t) => {
+test('tasks and executions are counted as they run, wait and end, together with output and disk space', async (t) => {
   const server = await startTestServer(t)
   const host = await server.enroll('web1')
   const other = await server.enroll('web2')
@@ -86,7 +86,7 @@ test('tasks and executions count while they run, wait and end; their output and 
   t.true(after.of('rsm_journal_fsync_seconds_sum') > 0)
 })
 
-test('verifications and rollbacks count by how they ended, files by their bytes', async (t) => {
+test('verifications and rollbacks are counted by outcome, files by bytes', async (t) => {
   const server = await startTestServer(t)
   const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host, { capabilities: { gates: true, files: true } })
@@ -114,14 +114,14 @@ test('verifications and rollbacks count by how they ended, files by their bytes'
   t.is(of('rsm_file_bytes_total{direction="in"}'), 'twelve bytes'.length + 'hello\n'.length)
 })
 
-test('clients that follow a stream of events count while they do', async (t) => {
+test('clients that follow an event stream are counted while connected', async (t) => {
   const server = await startTestServer(t)
   const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host)
   const taskId = await startTask(server, [host.hostId])
   await running(server, taskId)
   const series = 'rsm_event_streams{route="/api/tasks/:taskId/logs"}'
-  await until('the stream that was waited on is gone', async () => (await scrape(server)).of(series) === 0)
+  await until('the earlier stream is gone', async () => (await scrape(server)).of(series) === 0)
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
   let open = 0
   const seen = followEvents(url, { authorization: `Bearer ${server.token}` }, ({ event }) => event === 'end')
@@ -139,7 +139,7 @@ test('clients that follow a stream of events count while they do', async (t) => 
   t.is((await scrape(server)).of(answered), 1)
 })
 
-test('requests count by the template of their route; nothing that is sent makes a series of its own', async (t) => {
+test('requests are counted by route template, and request data never creates a new series', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   await server.data('GET', `/api/hosts/${hostId}`)
@@ -175,7 +175,7 @@ test('requests count by the template of their route; nothing that is sent makes 
   t.true(after.of(series('method="GET",route="unknown",status="404"')) >= 41)
 })
 
-test('a scrape is Prometheus text for any user, and with --metrics-open for everyone; HEAD has its headers', async (t) => {
+test('a scrape is Prometheus text for any user, and for everyone with --metrics-open; HEAD has its headers', async (t) => {
   const server = await startTestServer(t)
   const { headers, body } = await server.api('GET', '/metrics')
   t.is(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
@@ -197,13 +197,13 @@ test('a scrape is Prometheus text for any user, and with --metrics-open for ever
   t.is((await fetch(`${server.url}/metrics`)).status, 401)
   const open = await startTestServer(t, { metricsOpen: true })
   t.is((await fetch(`${open.url}/metrics`)).status, 200)
-  // Two servers of one process know nothing of each other.
+  // Two servers in one process share no metrics.
   t.notRegex(await (await fetch(`${open.url}/metrics`)).text(), /route="\/metrics",status="401"/)
 })
 
-// Skipped where Prometheus' checker is missing (Debian package prometheus).
+// Skipped if promtool is missing (Debian package prometheus).
 const whereChecked = hasPromtool ? test : test.skip
-whereChecked('promtool finds nothing to say about a scrape of a server at work', async (t) => {
+whereChecked('promtool accepts a scrape of a busy server without warnings', async (t) => {
   const server = await startTestServer(t)
   const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host)

@@ -11,7 +11,7 @@ import { until } from '../../helpers/until.ts'
 
 const started = sharedPostgres()
 
-test('F23 while PostgreSQL is away a scrape with a token that was good is answered, however long that takes, and RsmStoreAway fires', async (t) => {
+test('F23 without PostgreSQL, a scrape with a previously valid token is answered, and RsmStoreAway fires', async (t) => {
   const postgres = await started
   const store = await postgres.database()
   const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)
@@ -32,7 +32,7 @@ test('F23 while PostgreSQL is away a scrape with a token that was good is answer
   ]
   const ask = (path: string, token: string) =>
     server.api('GET', path, undefined, { authorization: `Bearer ${token}` })
-  /** The value as promtool reads it; `_` where a scrape shows none. */
+  /** The value as promtool reads it; `_` if the scrape has none. */
   const fault = async () => {
     const { status, body } = await ask('/metrics', scraper)
     if (status !== 200) return '_'
@@ -46,13 +46,13 @@ test('F23 while PostgreSQL is away a scrape with a token that was good is answer
   await server.data('DELETE', `/api/tokens/${id}`)
 
   await way.close()
-  await until('the server knows', async () => (await server.api('GET', '/api/ready')).status === 503)
+  await until('the server notices', async () => (await server.api('GET', '/api/ready')).status === 503)
   for (let minute = 0; minute < 20; minute++) {
     values.push(await fault())
     clock.forward(60)
   }
   t.deepEqual(values, ['0', ...Array(20).fill('1')])
-  t.is((await ask('/metrics', 'rsm_pat_junk')).status, 503, 'only the store knows')
+  t.is((await ask('/metrics', 'rsm_pat_junk')).status, 503, 'only the store could tell')
   t.is((await ask('/metrics', 'junk')).status, 401)
   for (const [path, token] of [
     ['/metrics', unused],
@@ -65,7 +65,7 @@ test('F23 while PostgreSQL is away a scrape with a token that was good is answer
     t.is(headers.get('retry-after'), '2', path)
   }
   clock.forward(86_400)
-  t.is((await ask('/metrics', scraper)).status, 503, 'it has expired meanwhile')
+  t.is((await ask('/metrics', scraper)).status, 503, 'it has expired by then')
 
   if (!hasPromtool) return
   const rules = join(directory, 'rules.test.yml')

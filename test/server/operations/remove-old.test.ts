@@ -2,7 +2,7 @@ import test from 'ava'
 import { Mutex } from '../../../src/core/mutex.ts'
 import { createRemoval } from '../../../src/server/operations/housekeeping/retention.ts'
 
-test('while a backup is made a removal is refused at once, and what would go is still told', async (t) => {
+test('during a backup a removal is refused at once, but a dry run still lists what it would remove', async (t) => {
   const none = { tasks: 0, bytes: 0 }
   let swept = 0
   let isOther = false
@@ -27,6 +27,6 @@ test('while a backup is made a removal is refused at once, and what would go is 
   t.true((await removeOld({ dryRun: false })).removed)
   t.is(swept, 2)
   isOther = true
-  await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict' }, 'another server is at it')
+  await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict' }, 'another server is removing')
   t.is(swept, 2)
 })

@@ -9,7 +9,7 @@ const day = 86_400
 const rsm = (t: ExecutionContext, server: TestServer, ...words: string[]) =>
   runRsm(['server', ...words, '--data-dir', server.dataDir], cleanEnv(temporaryDirectory(t)))
 
-test('A03 rsm server confirm-clock without a server confirms the clock for the next one', async (t) => {
+test('A03 rsm server confirm-clock without a running server confirms the clock for the next one', async (t) => {
   const clock = { ...systemClock, now: () => Date.now() - 40 * day * 1000 }
   const server = await startInjectedServer(t, { clock })
   await server.stop()
@@ -20,7 +20,7 @@ test('A03 rsm server confirm-clock without a server confirms the clock for the n
   t.regex(again.stdout, /; it needed no confirmation$/m)
 })
 
-test('where there is no data directory, neither is confirmed', async (t) => {
+test('confirm-clock and confirm-restore fail without a data directory', async (t) => {
   const nowhere = join(temporaryDirectory(t), 'nowhere')
   for (const command of ['confirm-clock', 'confirm-restore']) {
     const { exit, stderr } = await runRsm(

@@ -8,7 +8,7 @@ import { startInjectedServer } from '../../../helpers/servers/server.ts'
 
 const day = 86_400
 
-test('A03 rsm server confirm-clock ends the doubt: what is past its time by then is past it, and the audit log says who', async (t) => {
+test('A03 rsm server confirm-clock ends the doubt: old data expires, and the audit log names the user', async (t) => {
   let ahead = 0
   const clock = { ...systemClock, now: () => Date.now() + ahead }
   const server = await startInjectedServer(t, { clock, logLevel: 'ERROR' })
@@ -40,7 +40,7 @@ test('A03 rsm server confirm-clock ends the doubt: what is past its time by then
   t.is((await control(server.dataDir, 'confirm-clock', {})).doubt, null)
 })
 
-test('A03 a clock that nobody doubts may be confirmed', async (t) => {
+test('A03 a clock that is not in doubt can be confirmed', async (t) => {
   const server = await startInjectedServer(t)
   const rsm = await runRsm(
     ['server', 'confirm-clock', '--data-dir', server.dataDir],
@@ -51,7 +51,7 @@ test('A03 a clock that nobody doubts may be confirmed', async (t) => {
 })
 
 for (const written of ['presence.json', 'audit/audit.log', 'store/journal', null])
-  test(`A03 an older server that nobody used ${written ? `and that wrote ${written} a minute before its upgrade begins with a believed clock` : 'or that wrote nothing begins with a doubted one'}`, async (t) => {
+  test(`A03 an idle older server ${written ? `and that wrote ${written} a minute before its upgrade begins with a believed clock` : 'or that wrote nothing begins with a doubted one'}`, async (t) => {
     const hour = 3_600_000
     let ahead = 0
     const clock = { ...systemClock, now: () => Date.now() + ahead }

@@ -10,7 +10,7 @@ import { startInjectedServer } from '../../../helpers/servers/server.ts'
 
 const nothing = { cancelPending: false }
 
-test('A02 a server answers on a socket in its data directory, which nobody but its user may open, without a token', async (t) => {
+test('A02 a server answers without a token on a socket in its data directory that only its user can open', async (t) => {
   const server = await startInjectedServer(t)
   const { dataDir } = server
   const found = await stat(join(dataDir, 'control.sock'))
@@ -30,10 +30,10 @@ test('A02 a server answers on a socket in its data directory, which nobody but i
   })
 })
 
-test('A02 a socket that a killed server left behind is in nobody’s way', async (t) => {
+test('A02 a socket left by a killed server does not block the next one', async (t) => {
   const dataDir = temporaryDirectory(t)
   const path = join(dataDir, 'control.sock')
-  // A process that is killed leaves its socket, as a server does.
+  // A killed process leaves its socket behind, like a killed server.
   const code = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
   await once(spawn(process.execPath, ['-e', code]), 'exit')
   t.true((await lstat(path)).isSocket())
@@ -42,7 +42,7 @@ test('A02 a socket that a killed server left behind is in nobody’s way', async
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), { message: /nothing is held/ })
 })
 
-test('A02 the path of a data directory may be longer than that of a socket', async (t) => {
+test('A02 the path of a data directory may exceed the length limit of socket paths', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'x'.repeat(90), 'y'.repeat(90))
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const server = await startInjectedServer(t, { dataDir })
@@ -52,7 +52,7 @@ test('A02 the path of a data directory may be longer than that of a socket', asy
   await t.throwsAsync(lstat(join(dataDir, 'control.sock')), { code: 'ENOENT' })
 })
 
-test('A02 rsm server confirm-restore says what it found, and where it looked', async (t) => {
+test('A02 rsm server confirm-restore reports its result and the directory it looked in', async (t) => {
   const home = temporaryDirectory(t)
   const { dataDir } = await startInjectedServer(t)
   const run = (dir: string) => runRsm(['server', 'confirm-restore', '--data-dir', dir], cleanEnv(home))
@@ -64,7 +64,7 @@ test('A02 rsm server confirm-restore says what it found, and where it looked', a
   t.regex(nowhere.stderr, /the data directory .*none is not that of a server/)
 })
 
-test('A02 who speaks no HTTP to the socket, or leaves in mid-call, does the server no harm', async (t) => {
+test('A02 a connection to the socket that sends no HTTP or closes mid-request does not harm the server', async (t) => {
   const { dataDir } = await startInjectedServer(t)
   for (const text of ['\0\0\0', 'POST /confirm-restore HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{']) {
     const socket = connect(join(dataDir, 'control.sock'))

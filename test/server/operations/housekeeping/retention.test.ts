@@ -65,7 +65,7 @@ async function keeping(t: ExecutionContext, days: number) {
   }
 }
 
-test('ended tasks go with all their files when their time is over; younger and running ones stay', async (t) => {
+test('ended tasks past their retention are removed with all files; younger and running ones stay', async (t) => {
   const kept = await keeping(t, 30)
   const old = await kept.add(30.01)
   const young = await kept.add(29.99)
@@ -78,7 +78,7 @@ test('ended tasks go with all their files when their time is over; younger and r
   t.is((await kept.outputs.read(young.id, { after: 0, limit: 10 })).entries.length, 3)
 })
 
-test('a retention of 0 keeps everything for good', async (t) => {
+test('a retention of 0 keeps everything forever', async (t) => {
   const kept = await keeping(t, 0)
   const { id } = await kept.add(90)
   t.is(await kept.sweep(), 0)
@@ -86,7 +86,7 @@ test('a retention of 0 keeps everything for good', async (t) => {
   t.false(isPastRetention(id, 0, believed(() => now).age()))
 })
 
-test('a task whose log is being read is not removed before its reader has left', async (t) => {
+test('a task whose log is being read is removed only after the reader leaves', async (t) => {
   const kept = await keeping(t, 30)
   const record = await kept.add(60)
   const reading = followLog(kept.context, record, {}, new AbortController().signal)
@@ -111,15 +111,15 @@ test('a task whose log is read through another server of the store is not remove
   t.false(await kept.has(read.id))
 })
 
-test('A04 a folder of a task that is not in the store is moved aside, and removed when it has been there for the retention', async (t) => {
+test('A04 the folder of an unknown task is moved aside, and removed after the retention', async (t) => {
   const kept = await keeping(t, 30)
   const orphan = opaqueId(daysAgo(40))
   await mkdir(join(kept.directory, orphan))
   await writeFile(join(kept.directory, orphan, 'output.log'), 'precious')
-  await mkdir(join(kept.directory, 'of somebody else'))
+  await mkdir(join(kept.directory, 'of another program'))
   const running = await kept.add(null)
   await kept.sweep()
-  t.deepEqual(await kept.folders(), [running.id, 'of somebody else', 'orphaned'].toSorted())
+  t.deepEqual(await kept.folders(), [running.id, 'of another program', 'orphaned'].toSorted())
   const aside = join(kept.directory, 'orphaned', '2026-06-01T00-00-00.000Z')
   t.is(await readFile(join(aside, orphan, 'output.log'), 'utf8'), 'precious')
   kept.clock.now = () => now + 30 * day - 1
@@ -130,14 +130,14 @@ test('A04 a folder of a task that is not in the store is moved aside, and remove
   t.deepEqual(await readdir(join(kept.directory, 'orphaned')), [])
 })
 
-test('an id tells when it was made; what is no id tells nothing', (t) => {
+test('an id contains its creation time; other strings have none', (t) => {
   const made = Date.now() + day
   t.is(timeOfId(opaqueId(made)), made)
   for (const other of ['', 'abc', 'I'.repeat(26), '../../../../../../../../etc', '0'.repeat(27)])
     t.is(timeOfId(other), null)
 })
 
-test('what is asked of a task that is past its time is 410, in every answer that names it; an unknown one is 404', async (t) => {
+test('requests for a task past its retention are answered with 410, for an unknown task with 404', async (t) => {
   const server = await startInjectedServer(t, { taskRetention: 7 })
   const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
   const idOf = (at: number) => {
