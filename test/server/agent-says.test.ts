@@ -4,7 +4,7 @@ import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
 
-test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more, or what a link has ended', async (t) => {
+test('a host shows the clock, health and link fault of its latest heartbeat, until a heartbeat or link clears them', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const { agentId, hostId, token } = identity
@@ -43,7 +43,7 @@ test('a host shows what its heartbeats say: clock, health, why there is no link;
   t.like(healthy.agent, unsaid)
 })
 
-test('what the server says of itself is for users, not for agents', async (t) => {
+test('information about the server is for users, not for agents', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval: 7, metricsInterval: 8 })
   const info = await server.data('GET', '/api/server')
   t.like(info, { heartbeatInterval: 7, metricsInterval: 8 })

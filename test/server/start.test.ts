@@ -6,7 +6,7 @@ import { startServer } from '../../src/server/main.ts'
 import { finished, startTask } from '../helpers/clients/tasks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-test('a first start that fails leaves no user whose password nobody has seen', async (t) => {
+test('a failed first start leaves no user with an unknown password', async (t) => {
   const busy = await startTestServer(t)
   const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
   t.teardown(() => rm(dataDir, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ test('a first start that fails leaves no user whose password nobody has seen', a
   await server.close()
 })
 
-test('a host whose agent was revoked is OFFLINE at once and says why, over a restart too, until it joins again', async (t) => {
+test("a revoked agent's host is OFFLINE at once with that reason, even after a restart, until it joins again", async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const standing = async () => {
@@ -40,7 +40,7 @@ test('a host whose agent was revoked is OFFLINE at once and says why, over a res
   const revoked = ['OFFLINE', 'its agent token was revoked']
   t.deepEqual(await standing(), revoked)
   const { results } = await finished(server, await startTask(server, [hostId]))
-  t.is(results[0]?.status, 'UNREACHABLE', 'nobody waits for an agent that cannot come')
+  t.is(results[0]?.status, 'UNREACHABLE', 'a task does not wait for an agent that cannot connect')
   await server.restart()
   t.deepEqual(await standing(), revoked)
   const { token } = await server.data('POST', '/api/enrollment-tokens', { hostId })

@@ -33,7 +33,7 @@ for (const advertise of [
   })
 
 for (const advertise of ['http://rsm1:18080', 'rsm1:18080'])
-  test(`--advertise ${advertise} without TLS needs --insecure-http`, (t) => {
+  test(`--advertise ${advertise} without TLS requires --insecure-http`, (t) => {
     t.throws(() => refuseAdvertised({ advertise, tls: plain, insecureHttp: false }), {
       message: /in the clear/,
     })
@@ -44,7 +44,7 @@ test('--advertise HOST:PORT of this machine needs no TLS', (t) => {
   t.notThrows(() => refuseAdvertised({ advertise: '127.0.0.1:18080', tls: plain, insecureHttp: false }))
 })
 
-test('--advertise does not repeat a password', (t) => {
+test('an error of --advertise does not repeat a password', (t) => {
   const given = { advertise: 'user:secret@rsm1:18080', tls: secured, insecureHttp: false }
   const { message } = t.throws(() => refuseAdvertised(given), { code: 'usage' })
   t.notRegex(message, /secret/)

@@ -12,7 +12,7 @@ function world(most: number, mostOfKey: number) {
   return { clock, cut, bytes, take }
 }
 
-test('S10 one network takes its share of the places, and leaves the others to other networks', (t) => {
+test('S10 a network gets its share of the download slots and leaves the rest to others', (t) => {
   const { cut, take } = world(3, 2)
   t.truthy(take('a', 'a1'))
   const free = take('a', 'a2')
@@ -24,7 +24,7 @@ test('S10 one network takes its share of the places, and leaves the others to ot
   t.deepEqual(cut, [])
 })
 
-test('a download that takes too little loses its place to one that waits, and one that goes on keeps it', (t) => {
+test('a slow download loses its slot to a waiting one, and a fast one keeps it', (t) => {
   const { clock, cut, bytes, take } = world(2, 2)
   take('a', 'slow')
   take('b', 'fast')
@@ -38,7 +38,7 @@ test('a download that takes too little loses its place to one that waits, and on
   t.is(take('c', 'another'), null)
 })
 
-test('a network with all its places loses only a place of its own', (t) => {
+test('a network that fills all its slots loses only a slot of its own', (t) => {
   const { clock, cut, bytes, take } = world(8, 1)
   take('a', 'slow')
   take('b', 'fast')

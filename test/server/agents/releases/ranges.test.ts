@@ -16,5 +16,5 @@ const cases: readonly (readonly [header: string | undefined, wanted: ReturnType<
   ['lines=1-2', null],
 ]
 for (const [header, wanted] of cases)
-  test(`of 100 bytes, ${header} is ${JSON.stringify(wanted)}`, (t) =>
+  test(`the range ${header} of 100 bytes is ${JSON.stringify(wanted)}`, (t) =>
     t.deepEqual(rangeOf(header, 100), wanted))

@@ -21,7 +21,7 @@ const elf = (machine: number, length = 64) => {
   return bytes
 }
 
-test('/install.sh and /dl need no token, say which executables there are, and serve parts', async (t) => {
+test('/install.sh and /dl need no token, list the executables, and serve ranges', async (t) => {
   const server = await startTestServer(t)
   const get = (path: string, headers: Record<string, string> = {}) => fetch(server.url + path, { headers })
   const script = await get('/install.sh')
@@ -56,13 +56,13 @@ test('/install.sh and /dl need no token, say which executables there are, and se
   t.is(await (await get('/dl/SHA256SUMS')).text(), sums, 'a restart keeps them')
 })
 
-test('16 downloads of one network run at once; the next gets 503 with Retry-After; an ended or stalled one frees its place', async (t) => {
+test('the 17th simultaneous download of a network gets 503 with Retry-After; an ended or stalled one frees a slot', async (t) => {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
   const { token } = await server.enroll('web1')
   await handOut(server, elf(62, 8 * 1024 * 1024))
   const url = `${server.url}/dl/rsm-linux-x64`
-  // Nobody reads them: what fits into the buffers of the sockets is all that is sent.
+  // The clients do not read: the server sends only what fits into the buffers of the sockets.
   const held = await Promise.all(
     Array.from(
       { length: 16 },
@@ -87,7 +87,7 @@ test('16 downloads of one network run at once; the next gets 503 with Retry-Afte
   }
   t.is(status, 200)
   const agents = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
-  t.is(agents.status, 200, 'agents have places of their own')
+  t.is(agents.status, 200, 'agents have slots of their own')
   await agents.body?.cancel()
   clock.forward(600)
   const instead = await fetch(url)
@@ -96,7 +96,7 @@ test('16 downloads of one network run at once; the next gets 503 with Retry-Afte
   for (const asking of held) asking.destroy()
 })
 
-test('without TLS beyond loopback nothing is handed out, and there is no line', async (t) => {
+test('a server without TLS beyond loopback serves no executables and prints no install command', async (t) => {
   const server = await startTestServer(t, { host: '0.0.0.0', insecureHttp: true })
   const url = server.url.replace('0.0.0.0', '127.0.0.1')
   for (const path of ['/install.sh', '/dl/SHA256SUMS', '/dl/rsm-linux-x64']) {
@@ -114,7 +114,7 @@ test('without TLS beyond loopback nothing is handed out, and there is no line', 
   t.deepEqual(readJoin(data.join), { url: 'http://rsm.example.org:18080', token: data.token })
 })
 
-test('the URL of a join string is --public-url, else the caller’s, never a header; what is none is a 400', async (t) => {
+test('a join string uses --public-url, else the URL of the caller, never a header; an invalid URL is a 400', async (t) => {
   const server = await startTestServer(t)
   const make = (body: object) => server.data('POST', '/api/enrollment-tokens', body)
   t.like(await make({}), { join: null, line: null })
@@ -132,7 +132,7 @@ test('the URL of a join string is --public-url, else the caller’s, never a hea
   t.is(readJoin(text).url, 'https://public.example.org')
 })
 
-test('a join string pins a self-signed server by its key, whatever form of its pin the caller has', async (t) => {
+test("a join string pins a self-signed server by its key, in any notation of the caller's pin", async (t) => {
   const { server, url } = await startTlsServer(t, { selfSigned: true })
   const login = await fetchPinned(url, '/api/auth/login', adminLogin)
   const { token } = login.data as { token: string }
@@ -148,7 +148,7 @@ test('a join string pins a self-signed server by its key, whatever form of its p
   t.is(readJoin((await make({ url: 'http://127.0.0.1:1' })).join).fingerprint, undefined)
 })
 
-/** A POST to a server whose certificate nobody vouches for. */
+/** A POST to a server with a self-signed certificate. */
 function fetchPinned(url: string, path: string, body: object, token?: string): Promise<{ data: unknown }> {
   return new Promise((resolve, reject) => {
     const asking = askSecurely(new URL(path, url), {
@@ -165,7 +165,7 @@ function fetchPinned(url: string, path: string, body: object, token?: string): P
   })
 }
 
-test('rsm server releases adds, lists and removes; what is no executable of rsm is refused, and nothing of it stays', async (t) => {
+test('rsm server releases adds, lists and removes; invalid executables are refused and leave nothing behind', async (t) => {
   const server = await startTestServer(t)
   const home = temporaryDirectory(t)
   const env = cleanEnv(home, { RSM_DATA_DIR: server.dataDir })
@@ -205,7 +205,7 @@ test('rsm server releases adds, lists and removes; what is no executable of rsm 
   t.is((await rsm('add', x64)).exit, 4)
 })
 
-test('the server’s own executable is handed out, until another of its architecture is added; what an add left is removed', async (t) => {
+test('the server’s own executable is served until one of its architecture is added; leftovers of an add are removed', async (t) => {
   const dataDir = temporaryDirectory(t)
   const own = join(dataDir, 'own')
   await writeFile(own, '#!/bin/sh\n')

@@ -18,7 +18,7 @@ import { startTestServer } from '../../../helpers/servers/server.ts'
 const bytes = '#!/bin/sh\nexit 0\n'
 const name = `rsm-linux-${ownArch}`
 
-test('a signature holds for version, machine and bytes that it was made for, and for nothing else', (t) => {
+test('a signature is valid only for the version, architecture and bytes it was made for', (t) => {
   const key = newReleaseKey()
   const signed = signedBy(key, '0.2.0', bytes)
   t.true(isReleaseSigned(key.held, signed))
@@ -41,7 +41,7 @@ test('a signature holds for version, machine and bytes that it was made for, and
     t.is(readReleaseSignature(wrong), null, wrong)
 })
 
-test('a server whose build holds the release key takes only signatures by it; the list says what is signed', async (t) => {
+test('a server with a built-in release key accepts only its signatures, and the list shows what is signed', async (t) => {
   const key = newReleaseKey()
   const { program } = makeBuild(t, { version: '0.1.0', key })
   const home = temporaryDirectory(t)
@@ -50,7 +50,7 @@ test('a server whose build holds the release key takes only signatures by it; th
     RSM_ADMIN_PASSWORD: 'a password for tests',
     RSM_LOG_LEVEL: 'ERROR',
     RSM_DATA_DIR: dataDir,
-    // Attacks: nothing of the environment is a release key.
+    // An attack: keys in the environment must not count as release keys.
     RSM_RELEASE_PUBLIC_KEY: newReleaseKey().held,
     RSM_RELEASE_KEY: newReleaseKey().held,
   })
@@ -98,7 +98,7 @@ test('a server whose build holds the release key takes only signatures by it; th
   t.deepEqual(await readdir(join(dataDir, 'releases')), [])
 })
 
-test('a build without a release key keeps signatures unchecked; one that is of another executable counts for nothing', async (t) => {
+test('a build without a release key keeps signatures unchecked and ignores those of other executables', async (t) => {
   const dataDir = temporaryDirectory(t)
   const directory = join(dataDir, 'releases')
   await mkdir(directory)
@@ -112,7 +112,7 @@ test('a build without a release key keeps signatures unchecked; one that is of a
     (await releases.signed()).map(({ release }) => release),
     [signed],
   )
-  // As a crash between the two files may leave it.
+  // A crash between the two files may leave this.
   await writeFile(join(directory, name), `${bytes}# another\n`)
   await writeFile(join(directory, `${name}.sig.tmp`), 'half')
   const again = await openReleases(dataDir, log, undefined)
@@ -121,7 +121,7 @@ test('a build without a release key keeps signatures unchecked; one that is of a
   t.deepEqual((await readdir(directory)).sort(), [name, `${name}.sig`])
 })
 
-test('P53 an upgrade is ordered with the signed builds of its version; the script beside says that an agent is too old; the next version tells the end', async (t) => {
+test('P53 an upgrade is sent with the signed builds of its version, and a script that tells old agents to fail', async (t) => {
   const server = await startTestServer(t)
   const release = signedBy(newReleaseKey(), '0.2.0', bytes)
   await handOut(server, bytes, name, release)
@@ -150,10 +150,10 @@ test('P53 an upgrade is ordered with the signed builds of its version; the scrip
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-// Skipped where openssl is missing, which makes the key as docs/operate/packages.md says.
+// Skipped without openssl, which creates the key as docs/operate/packages.md describes.
 const whereOpenssl = spawnSync('openssl', ['version']).error ? test.skip : test
 whereOpenssl(
-  'packaging signs with a key of openssl, and refuses one whose public half the build does not get',
+  'packaging signs with a key from openssl, and refuses a key whose public half is not in the build',
   async (t) => {
     const out = temporaryDirectory(t)
     const keyFile = join(out, 'release.pem')
