@@ -8,7 +8,7 @@ import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const hour = 3_600_000
 
-test('a token valid at the last contact with the store is accepted until it expires or is known to be revoked', async (t) => {
+test('a token valid at the last contact with the store is accepted until it expires or its revocation is known', async (t) => {
   const store = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => store.close())
   let now = Date.parse('2026-01-01T00:00:00.000Z')

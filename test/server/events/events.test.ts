@@ -38,7 +38,7 @@ test('creating, changing and removing a host each send an event with the host as
   t.deepEqual(removed.data.host, { id: web1.id })
 })
 
-test('many changes of a host at once are sent as one event with its current state', async (t) => {
+test('many changes of a host at once are merged into a few events, the last with its current state', async (t) => {
   const { server, events } = await started(t, '?type=host')
   const { id } = await host(server, 'web1')
   await events.next('host')

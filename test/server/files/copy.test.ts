@@ -196,7 +196,7 @@ test('a secret file without an explicit mode is sent with mode 0600', async (t) 
   t.is((await ordered('', {})).sourceMode, undefined)
 })
 
-test('A04 a secret file is sealed on disk, reaches its host unchanged, and is removed after its task; a retry is a 409', async (t) => {
+test('A04 a secret file is sealed on disk, arrives unchanged, and is removed after its task; a retry is a 409', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const bytes = randomBytes(200_000)
   const { fileId, sha256, size } = await upload(server, bytes, 'secret=true')

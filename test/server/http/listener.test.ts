@@ -194,7 +194,7 @@ test('while the server stops, late requests and logins get a 503 in the envelope
   await stopped
 })
 
-test('S10 a body without a token may have 16 KiB; larger bodies of one caller wait, or get 503 with Retry-After', async (t) => {
+test('S10 a body without a token may have 16 KiB; large bodies of one caller over its limit get 503 with Retry-After', async (t) => {
   const server = await startTestServer(t)
   const port = Number(new URL(server.url).port)
   const head = (path: string, more: string) =>

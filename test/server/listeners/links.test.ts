@@ -19,7 +19,7 @@ import { until } from '../../helpers/until.ts'
 const identity = { hostId: 1, agentId: 'web1', token: 'secret' }
 const nothing = () => undefined
 
-/** Servers a and b with one agent: their WebSocket listeners have no engine, and record the links they get. */
+/** Servers a and b with one agent: their WebSocket listeners pass links to an engine that only records them. */
 async function twoHubs(t: ExecutionContext) {
   const clock = systemClock
   const { ownership, links } = createCluster(clock)

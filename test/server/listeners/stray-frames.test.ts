@@ -47,7 +47,7 @@ for (const [what, frame] of [
     t.is((await agent.closed).code, 4400)
   })
 
-test('P29 pending frames of 64 tasks unknown to a restored server stay within their allowance per task', (t) => {
+test('P29 all pending frames of a task unknown to a restored server count as one stray frame', (t) => {
   const strays = new StrayFrames(createStrayAllowance(), 'a1')
   const onTheWay = 1024
   for (let task = 0; task < 64; task++)

@@ -11,7 +11,7 @@ import { until } from '../../helpers/until.ts'
 
 const started = sharedPostgres()
 
-test('F23 without PostgreSQL, a scrape with a previously valid token is answered, and RsmStoreAway fires', async (t) => {
+test('F23 during any outage of PostgreSQL a scrape with a previously valid token is answered, and RsmStoreAway fires', async (t) => {
   const postgres = await started
   const store = await postgres.database()
   const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)

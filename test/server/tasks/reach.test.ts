@@ -46,7 +46,7 @@ test('the error of an unlinked host names the missing link, not its WARNING', as
   )
 })
 
-test('A14 a task waits 15 s for a stopped agent and 120 s for others, and its messages do not call either ONLINE', async (t) => {
+test('A14 a task waits 15 s for a stopped agent and 120 s for others, and calls neither ONLINE', async (t) => {
   let passed = 0
   const clock = { now: () => Date.now() + passed, monotonic: () => performance.now() + passed }
   const server = await startTestServer(t, { clock, heartbeatInterval: 600 })

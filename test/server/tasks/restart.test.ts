@@ -44,7 +44,7 @@ test('F17 a stop does not wait for followers, links or async:false calls, and lo
 const sent = (agent: ScriptedAgent) =>
   agent.heard.flatMap(({ type, payload }) => (type === 'EXECUTE_SCRIPT' ? [payload.taskId] : []))
 
-test('A02 P49 an unknown mark holds executions PENDING from before the start until confirmed; new tasks run', async (t) => {
+test('A02 P49 an unknown mark holds back executions PENDING since before the start until confirmed; new tasks run', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })

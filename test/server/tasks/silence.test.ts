@@ -41,7 +41,7 @@ test('P13 F12 five minutes after three replacements links are accepted again, wi
   for (let n = 0; n < 3; n++) await (await ScriptedAgent.link(server, identity)).settled()
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /409/ })
   clock.forward(4 * minutes)
-  // Five minutes have passed for the server too: the old link counts as dead, so that a new one may be opened.
+  // The clock of the links advances as well: the current link counts as dead, so that a new one may be opened.
   clock.forward(minutes + 1)
   const again = await ScriptedAgent.link(server, identity)
   await again.settled()

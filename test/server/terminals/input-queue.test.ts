@@ -31,7 +31,7 @@ test('P44 up to 64 KiB of input are kept for a disconnected host; more is refuse
   t.is(sent.length, 4)
 })
 
-test('A10 P47 input for an agent with a key is counted from 0 per key; an older agent gets it unchanged', (t) => {
+test('A10 P47 input for an agent with a key has a counter that starts at 0 per key; an older agent gets none', (t) => {
   const queue = new InputQueue('s1', () => null)
   const { link, sent } = notedLink()
   queue.offer()

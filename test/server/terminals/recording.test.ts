@@ -84,7 +84,7 @@ test('P46 a recording ends at its bound with a notice; later output is still ack
   }
   const outputs = lines.length - 3
   t.deepEqual(await recorded('s1'), { isFull: true, sequence: outputs - 1, outputs })
-  // Printing the notice must not end another recording.
+  // Output that equals the notice does not mark a recording as full.
   const other = await Recording.create(recordings, 's2', header, { events })
   for (const [sequence, text] of ['a', String(notice), 'b'].entries())
     other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))

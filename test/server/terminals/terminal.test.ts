@@ -274,7 +274,7 @@ test.serial(
       last = Math.max(last, client.last)
     }
     t.true(text === all.join(''), `${text.length} characters`)
-    // Its end waits for the disk.
+    // The end of the session waits for the disk.
     await server.data('DELETE', `/api/terminals/${sessionId}`)
     const { output } = await recordingOf(server, sessionId)
     t.true(output === text, `${output.length} characters recorded`)

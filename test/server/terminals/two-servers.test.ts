@@ -43,7 +43,7 @@ test('a session of an agent linked to the same server is reached by a direct cal
   t.is<unknown, unknown>(await a.terminals.site('s1'), await relay.at(b.member))
 })
 
-test('P42 a session moves with its agent to another server, and its client misses nothing', async (t) => {
+test('P42 a session follows its agent to another server, and its client misses nothing', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   const former = await link(a, 1)

@@ -45,7 +45,7 @@ function shownBy(url: string): Promise<string> {
   })
 }
 
-test('a self-signed certificate is private to the server and replaced, with the same key, only for another host or near expiry', async (t) => {
+test('a self-signed certificate is private, and replaced (with the same key) only for another host or near expiry', async (t) => {
   const directory = temporaryDirectory(t)
   const made = await keptCertificate(directory, '127.0.0.1', log, Date.now())
   t.true(made.selfSigned)

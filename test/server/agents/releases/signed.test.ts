@@ -121,7 +121,7 @@ test('a build without a release key keeps signatures unchecked and ignores those
   t.deepEqual((await readdir(directory)).sort(), [name, `${name}.sig`])
 })
 
-test('P53 an upgrade is sent with the signed builds of its version, and a script that tells old agents to fail', async (t) => {
+test('P53 an upgrade is sent with signed builds and a script that fails on old agents; the new version reports the end', async (t) => {
   const server = await startTestServer(t)
   const release = signedBy(newReleaseKey(), '0.2.0', bytes)
   await handOut(server, bytes, name, release)

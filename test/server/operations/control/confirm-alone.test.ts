@@ -20,7 +20,7 @@ test('A03 rsm server confirm-clock without a running server confirms the clock f
   t.regex(again.stdout, /; it needed no confirmation$/m)
 })
 
-test('confirm-clock and confirm-restore fail without a data directory', async (t) => {
+test('rsm server confirm-clock and confirm-restore fail without a data directory', async (t) => {
   const nowhere = join(temporaryDirectory(t), 'nowhere')
   for (const command of ['confirm-clock', 'confirm-restore']) {
     const { exit, stderr } = await runRsm(

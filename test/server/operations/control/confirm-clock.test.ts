@@ -8,7 +8,7 @@ import { startInjectedServer } from '../../../helpers/servers/server.ts'
 
 const day = 86_400
 
-test('A03 rsm server confirm-clock ends the doubt: old data expires, and the audit log names the user', async (t) => {
+test('A03 rsm server confirm-clock ends the doubt: old data expires, and the audit log records it', async (t) => {
   let ahead = 0
   const clock = { ...systemClock, now: () => Date.now() + ahead }
   const server = await startInjectedServer(t, { clock, logLevel: 'ERROR' })
@@ -51,7 +51,7 @@ test('A03 a clock that is not in doubt can be confirmed', async (t) => {
 })
 
 for (const written of ['presence.json', 'audit/audit.log', 'store/journal', null])
-  test(`A03 an idle older server ${written ? `and that wrote ${written} a minute before its upgrade begins with a believed clock` : 'or that wrote nothing begins with a doubted one'}`, async (t) => {
+  test(`A03 an unused older server ${written ? `that wrote ${written} a minute before its upgrade starts with a trusted clock` : 'that wrote nothing starts with a clock in doubt'}`, async (t) => {
     const hour = 3_600_000
     let ahead = 0
     const clock = { ...systemClock, now: () => Date.now() + ahead }

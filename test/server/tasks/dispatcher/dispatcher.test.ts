@@ -37,7 +37,7 @@ test('an execution that ended without its agent is forgotten and no longer liste
   t.deepEqual([...queue.heard], [['t1', 5]])
 })
 
-test('a deleted host is forgotten once its link is gone; the state of other hosts stays', async (t) => {
+test('a deleted host is forgotten once its link is gone, and other hosts are kept', async (t) => {
   const { hostQueues, dispatcher } = dispatcherOf(new Set([1]), {})
   for (const hostId of [1, 2, 3, 4]) hostQueues.of(hostId)
   hostQueues.of(3).epoch = 7

@@ -130,7 +130,7 @@ test('a host that is forgotten while its samples are written leaves no files', a
   t.deepEqual(await readdir(directory), ['0'])
 })
 
-test('on a disk that rejects writes, samples wait up to the bound, the oldest are dropped, and one warning is logged', async (t) => {
+test('on a disk that rejects writes, samples wait up to a bound and the oldest are dropped, with one warning each', async (t) => {
   const parent = await directoryFor(t)
   const directory = join(parent, 'metrics')
   await writeFile(directory, 'not a directory: nothing can be written')

@@ -33,7 +33,7 @@ const relay = async (t: ExecutionContext): Promise<CutLink> =>
   startCutLink(t, `http://127.0.0.1:${(await postgres).port}`)
 const portOf = (link: CutLink) => new URL(link.url).port
 
-test('F23 a PostgreSQL that never closes connections can still be queried and left', async (t) => {
+test('F23 a PostgreSQL that never closes connections can still be queried and disconnected from', async (t) => {
   const database = await through(await startDeafRelay(t, (await postgres).port))
   t.deepEqual(await database.ask('api', one), [{ one: 1 }])
   // `refusePooler` ends two connections.

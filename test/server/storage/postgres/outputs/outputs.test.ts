@@ -100,7 +100,7 @@ test('output of one host among many is found beyond the range of one statement',
   t.true(before >= lastOfOthers && before < end)
 })
 
-test('each day of tasks has a table, created by the first writer and dropped with the last task of the day', async (t) => {
+test('each day of tasks has a table, created by the first writer and dropped with its last task', async (t) => {
   const url = await (await postgres).database()
   const [a, b] = [await opened(t, url), await opened(t, url)]
   const now = Date.now()
@@ -125,7 +125,7 @@ test('each day of tasks has a table, created by the first writer and dropped wit
   t.is((await tablesOf(a.database)).length, 1, 'tasks of this day may still start')
 })
 
-test('space of forgotten output is freed at once if large, and after two days if other tasks of its day remain', async (t) => {
+test('space of forgotten output is freed at once if large, else after two days while its day has other tasks', async (t) => {
   const { database, outputs } = await opened(t)
   const id = () => opaqueId(Date.now())
   const [stays, small, large, later] = [id(), id(), id(), id()]

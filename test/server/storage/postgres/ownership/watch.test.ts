@@ -39,7 +39,7 @@ async function watched(t: ExecutionContext, { age = settleTime } = {}) {
     close: async () => undefined,
   }
   const watch = createWatch(session, createLocalHints(), createLog('ERROR'))
-  // Only polls that a test asks for.
+  // Stops the timer, so that only the test polls.
   await watch.close()
   const isLeased = async () =>
     (await store.ask('api', 'select from rsm.servers where lease_until > rsm.now()')).length === 1
