@@ -26,9 +26,9 @@ test('F11 a connection is terminated after two unanswered pings, and any frame c
   const look = (times: number) => {
     for (let time = 0; time < times; time++) pass()
   }
-  for (const heard of ['pong', 'message', 'ping']) {
+  for (const kind of ['pong', 'message', 'ping']) {
     look(6)
-    socket.emit(heard)
+    socket.emit(kind)
   }
   t.deepEqual(
     told,

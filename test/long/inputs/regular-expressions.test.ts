@@ -22,8 +22,6 @@ const madeInFunctions: Readonly<Record<string, string>> = {
     'one entry of a field, from a table of ours, anchored, without nested repetitions',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
   'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',
-  'cli/ssh/join-host.ts': 'the mark of a line, random digits of ours, anchored',
-  'cli/ssh/session.ts': 'the same mark and a word of ours, anchored',
   'cli/ssh/trouble.ts': 'the name of an ssh setting from our list, anchored',
 }
 
