@@ -96,6 +96,6 @@ const mistakes: [string, RegExp][] = [
   ['constructor', /unknown command: constructor/],
 ]
 for (const [line, message] of mistakes)
-  test(`"rsm ${line}" is a mistake that names what was meant`, (t) => {
+  test(`"rsm ${line}" is rejected with a message that names the fix`, (t) => {
     t.throws(() => read(line), { message })
   })

@@ -4,7 +4,7 @@ import { invalid, RsmError } from '../../../src/core/errors.ts'
 
 const failure = (message: string, hint: string) => failureOf(new RsmError('usage', message, { hint }))
 
-test('on a narrow terminal message and hint are broken at their words, and further lines stand in', (t) => {
+test('on a narrow terminal, message and hint wrap between words and continuation lines are indented', (t) => {
   const away = failure(
     'cannot reach https://rsm.example.org: connection refused',
     'name the server in NO_PROXY, or trust it with --ca-file',
@@ -35,19 +35,19 @@ for (const [field, message, shown] of [
   ['target.clusters[0]', 'must have at most 128 characters', '--cluster must have at most 128 characters'],
   ['target.tags[12]', 'must have at most 512 characters', '--tag must have at most 512 characters'],
 ] as const)
-  test(`the field ${field} is named as a command line has it`, (t) => {
+  test(`an error in the field ${field} names the command line's option`, (t) => {
     const flags = ['cron', 'tz', 'every', 'verify-interval', 'url', 'cluster', 'tag', 'exclude']
     const found = failureOf(invalid([{ field, message }]), 'schedules:add', flags)
     t.is(found.message, shown)
     t.is(found.errors[0]?.field, field)
   })
 
-test('an empty target is told as a sentence', (t) => {
+test('the error for an empty target is a sentence', (t) => {
   const { message } = failureOf(new RsmError('not_found', 'matches no host: nothing matches zz*'))
   t.is(message, 'the target matches no host: nothing matches zz*')
 })
 
-test('a server that has no such task is asked for those that it has', (t) => {
+test('the error for an unknown task suggests `rsm tasks list`', (t) => {
   t.is(failureOf(new RsmError('not_found', 'no such task: TASK')).hint, 'rsm tasks list')
 })
 
@@ -61,11 +61,11 @@ for (const [hint, lines] of [
     ['run rsm as that user, or:', 'chown -R deploy /srv/rsm/agent'],
   ],
   [
-    'make one with `rsm hosts join --replace web1`, then go on',
-    ['make one with', '`rsm hosts join --replace web1`,', 'then go on'],
+    'make one with `rsm hosts join --replace web1`, then continue',
+    ['make one with', '`rsm hosts join --replace web1`,', 'then continue'],
   ],
 ] as const)
-  test(`no line is broken in a command: ${hint}`, (t) => {
+  test(`a line never breaks within a command: ${hint}`, (t) => {
     const [, ...shown] = failureText(failure('x', hint), 38).trimEnd().split('\n')
     t.deepEqual(
       shown.map((line) => line.trim()),

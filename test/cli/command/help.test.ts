@@ -7,7 +7,7 @@ const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as 
 }
 const firsts = new Set(Object.keys(commands).map((id) => id.replace(/:.*/, '')))
 
-test('rsm --help fits 80x24, begins with common commands, and names each command or topic once', async (t) => {
+test('rsm --help fits 80x24, begins with common commands, and lists each command or topic once', async (t) => {
   const env = cleanEnv(temporaryDirectory(t))
   const { stdout } = await runRsm(['--help'], env)
   t.is((await runRsm([], env)).stdout, stdout)
@@ -34,7 +34,7 @@ test('rsm --help fits 80x24, begins with common commands, and names each command
   t.is(typed.length, 5)
 })
 
-test('the help of a command leaves the global flags to rsm help flags', async (t) => {
+test('the help of a command refers to `rsm help flags` for global flags', async (t) => {
   const env = cleanEnv(temporaryDirectory(t))
   const globals = Object.keys(commands['whoami']?.flags ?? {})
   const all = (await runRsm(['help', 'flags'], env)).stdout
@@ -52,7 +52,7 @@ test('the help of a command leaves the global flags to rsm help flags', async (t
   )
 })
 
-test('a command that works on this machine cannot be given a server', async (t) => {
+test('a command that works on this machine only refuses options that choose a server', async (t) => {
   const env = cleanEnv(temporaryDirectory(t))
   const message = 'rsm: rsm agent status has no --context, because it works on this machine only\n'
   const before = await runRsm(['--context', 'prod', 'agent', 'status'], env)
@@ -63,7 +63,7 @@ test('a command that works on this machine cannot be given a server', async (t) 
   t.regex(behind.stderr, /^rsm: unknown option --context: this command works on this machine only\n/)
 })
 
-test('a global flag may come before the command, and once only if it has a value', async (t) => {
+test('a global flag may precede the command; one with a value may appear only once', async (t) => {
   const env = cleanEnv(temporaryDirectory(t), { RSM_TOKEN: 'x' })
   const twice = await runRsm(['--url', 'http://127.0.0.1:1', 'whoami', '--url', 'http://127.0.0.1:2'], env)
   t.is(twice.exit, 2)

@@ -26,7 +26,7 @@ const commands: [string, string | undefined][] = [
   ['toString', undefined],
 ]
 for (const [line, meant] of commands)
-  test(`"rsm ${line}" is a mistake; meant was ${meant ?? 'nothing that is known'}`, (t) => {
+  test(`"rsm ${line}" is an unknown command; the suggestion is ${meant ?? 'none'}`, (t) => {
     const { message } = t.throws(() => readCommandLine(manifest, line.split(' ')))
     t.regex(message, /^unknown command: /)
     t.is(/did you mean rsm (.+)\?/.exec(message)?.[1], meant)
@@ -43,7 +43,7 @@ const options: [string, RegExp][] = [
   ['exec -w web1 --strategy roling ls', /unknown strategy: roling \(did you mean rolling\?\)/],
 ]
 for (const [line, message] of options)
-  test(`"rsm ${line}" is a mistake: exit 2, and the value that was meant`, async (t) => {
+  test(`"rsm ${line}" exits with 2, and suggests the right spelling where there is one`, async (t) => {
     const env = cleanEnv(temporaryDirectory(t), { RSM_URL: 'http://127.0.0.1:1', RSM_TOKEN: 'x' })
     const ran = await runRsm(line.split(' '), env)
     t.is(ran.exit, 2, ran.stderr)

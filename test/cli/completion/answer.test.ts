@@ -19,7 +19,7 @@ async function staysSilent(t: ExecutionContext, env: Record<string, string>, ...
   )
 }
 
-test('where there is no server, no login, or none that answers, it says nothing and ends with 0', async (t) => {
+test('completion prints nothing and exits with 0 without a server, without a login, or if the server does not answer', async (t) => {
   const home = temporaryDirectory(t)
   await staysSilent(t, cleanEnv(home), 'hosts', 'show', 'w')
   await staysSilent(t, cleanEnv(home, { RSM_URL: 'http://127.0.0.1:1' }), 'hosts', 'show', 'w')
@@ -34,13 +34,13 @@ test('where there is no server, no login, or none that answers, it says nothing 
   await staysSilent(t, cleanEnv(home, { RSM_URL: 'nonsense', RSM_TOKEN: 'x' }), 'hosts', 'show', 'w')
   const deaf = createServer().listen(0, '127.0.0.1')
   t.teardown(() => deaf.close())
-  await until('it listens', () => deaf.listening)
+  await until('the server listens', () => deaf.listening)
   const { port } = deaf.address() as { port: number }
   const RSM_URL = `http://127.0.0.1:${port}`
   await staysSilent(t, cleanEnv(home, { RSM_URL, RSM_TOKEN: 'x' }), 'hosts', 'show', 'w')
 })
 
-test('a named pipe in the place of a token file is not waited for', async (t) => {
+test('completion does not wait for a named pipe given as the token file', async (t) => {
   const home = temporaryDirectory(t)
   const pipe = join(home, 'pipe')
   execFileSync('mkfifo', [pipe])
@@ -48,7 +48,7 @@ test('a named pipe in the place of a token file is not waited for', async (t) =>
   await staysSilent(t, env, 'hosts', 'show', '--token-file', pipe, 'w')
 })
 
-test('what a shell never asks, and a broken configuration, are answered with silence', async (t) => {
+test('invalid arguments of `__complete` and a broken configuration are ignored silently', async (t) => {
   const home = temporaryDirectory(t)
   for (const argv of [['__complete'], ['__complete', 'tcsh'], ['__complete', 'bash']])
     t.like(await runRsm(argv, cleanEnv(home), '\u0000\u0000'), { exit: 0, stderr: '' })
@@ -57,7 +57,7 @@ test('what a shell never asks, and a broken configuration, are answered with sil
   await staysSilent(t, cleanEnv(home, { XDG_CONFIG_HOME: file }), 'context', 'use', 'p')
 })
 
-test('it asks the server that the line names, with the token of that server, and keeps what it hears', async (t) => {
+test("completion asks the server that the line names, with that server's token, and caches the answer", async (t) => {
   let asked = 0
   const server = await startFakeServer(t, {
     'GET /api/hosts': ({ headers }) => {

@@ -23,7 +23,7 @@ const world: Record<string, string[]> = {
 }
 const lookup: Lookup = async (listed) => (world[listed] ?? []).map((name) => ({ name, about: '' }))
 
-/** The last word of the line is the one under the cursor. */
+/** The cursor is at the end of the last word of the line. */
 function complete(line: string): Promise<Answer> {
   const words = line.split(' ')
   const current = words.pop() ?? ''
@@ -129,7 +129,7 @@ const lines: [string, string[]][] = [
   ['hosts list --constructor=', []],
 ]
 for (const [line, expected] of lines)
-  test(`"rsm ${line}" goes on with ${expected.join(' or ') || 'nothing'}`, async (t) => {
+  test(`"rsm ${line}" completes to ${expected.join(' or ') || 'nothing'}`, async (t) => {
     t.deepEqual(wordsOf(await complete(line)), expected)
   })
 
@@ -144,11 +144,11 @@ const files: [string, Answer['files']][] = [
   ['server start --data-dir ', { only: 'directories', lead: '' }],
 ]
 for (const [line, expected] of files)
-  test(`"rsm ${line}" ${expected === undefined ? 'names no file' : `goes on with ${expected.only} of this machine`}`, async (t) => {
+  test(`"rsm ${line}" ${expected === undefined ? 'does not complete file names' : `completes to ${expected.only} of this machine`}`, async (t) => {
     t.deepEqual((await complete(line)).files, expected)
   })
 
-test('options that are given, or that they exclude, are offered no more; those of every command come last', async (t) => {
+test('options that are given or excluded by others are not offered; global options come last', async (t) => {
   const offered = wordsOf(await complete('clusters edit web -w web1 --'))
   t.false(offered.includes('--hosts'))
   t.false(offered.includes('--selector'))

@@ -4,7 +4,7 @@ import { kindOf, kinds, type Manifest } from '../../../src/cli/completion/kinds.
 
 const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest
 
-/** Every option and argument whose values are no closed set, as the table names it. */
+/** Every option and argument without a closed set of values, named as in the table. */
 const named = Object.values(commands).flatMap((command) => {
   const options = Object.values(command.flags).filter((flag) => flag.type === 'option')
   const args = Object.values(command.args).filter((arg) => arg.hidden !== true)
@@ -14,12 +14,12 @@ const named = Object.values(commands).flatMap((command) => {
   ].filter((each) => each.options === undefined)
 })
 
-test('it is known of every option and argument what its values name, or that nobody knows', (t) => {
+test('every option and argument has a kind in the table', (t) => {
   for (const { command, name } of named)
     t.truthy(kindOf(command, name), `${command.id} ${name}: add it to kinds.ts`)
 })
 
-test('the table names nothing that is not there', (t) => {
+test('every entry of the table names an existing option or argument', (t) => {
   const there = new Set(named.flatMap(({ command, name }) => [name, `${command.id} ${name}`]))
   t.deepEqual(
     Object.keys(kinds).filter((name) => !there.has(name)),

@@ -12,7 +12,7 @@ function cacheOf(directory: string, clock: { now: number }, holder = token): Nam
   return new NamesCache(url, holder, { XDG_CACHE_HOME: directory }, () => clock.now)
 }
 
-test('names are fresh for some seconds, and stand in for a silent server for minutes', (t) => {
+test('names are fresh for some seconds, and are used for minutes if the server does not answer', (t) => {
   const clock = { now: 1_000_000 }
   const cache = cacheOf(temporaryDirectory(t), clock)
   t.is(cache.read('hosts'), undefined)
@@ -29,13 +29,13 @@ test('names are fresh for some seconds, and stand in for a silent server for min
   t.is(cache.read('hosts'), undefined)
 })
 
-test('a server that never answered is not asked at each key', (t) => {
+test('a server that did not answer is not asked again at each key', (t) => {
   const cache = cacheOf(temporaryDirectory(t), { now: 1 })
   cache.failed('tasks')
   t.deepEqual(cache.read('tasks'), { names: [], isFresh: true })
 })
 
-test('S12 only their owner can read them, nobody sees the names of another token, and no token is in them', (t) => {
+test('S12 cache files are readable by their owner only, separate for each token, and hold no token', (t) => {
   const directory = temporaryDirectory(t)
   const clock = { now: 1 }
   cacheOf(directory, clock).write('hosts', names)
@@ -50,7 +50,7 @@ test('S12 only their owner can read them, nobody sees the names of another token
   t.is(cacheOf(directory, clock, 'rsm_pat_of_bob').read('hosts'), undefined)
 })
 
-test('a file that is broken, of another shape or huge is none, and is written anew', (t) => {
+test('a cache file that is broken, of another shape or huge is ignored and replaced', (t) => {
   const directory = temporaryDirectory(t)
   const cache = cacheOf(directory, { now: 1 })
   cache.write('hosts', names)
@@ -73,7 +73,7 @@ test('a file that is broken, of another shape or huge is none, and is written an
   }
 })
 
-test('a place that cannot be written is no fault', (t) => {
+test('a cache directory that cannot be written is ignored', (t) => {
   const directory = temporaryDirectory(t)
   const file = join(directory, 'file')
   writeFileSync(file, '')

@@ -16,18 +16,18 @@ const lines: [string, string[], string, string][] = [
   ['rsm x 2>/tmp/log y', ['rsm', 'x'], 'y', ''],
 ]
 for (const [line, words, current, quote] of lines)
-  test(`${line} is read as a shell reads it`, (t) => {
+  test(`${line} is split as a shell splits it`, (t) => {
     t.like(readShellLine(line), { words, current, quote, isExpanded: false, isRedirection: false })
   })
 
-test('what a shell replaces, and what a redirection names, is told apart', (t) => {
+test('expansions and targets of redirections are recognized', (t) => {
   t.true(readShellLine('rsm show $HO').isExpanded)
   t.true(readShellLine('rsm show "`x').isExpanded)
   t.false(readShellLine("rsm show '$HO").isExpanded)
   t.true(readShellLine('rsm show 2> x').isRedirection)
 })
 
-test('bash reads what was quoted as the very text, in and out of quotes, and runs nothing of it', (t) => {
+test('bash reads quoted text unchanged, in and out of quotes, and runs none of it', (t) => {
   const text = fc.string({
     unit: fc.constantFrom(...Array.from('ab \t$`"\'\\!*?[]{}()<>|;&#~^=:,@%-é')),
     maxLength: 12,
@@ -36,7 +36,7 @@ test('bash reads what was quoted as the very text, in and out of quotes, and run
   const words = texts.flatMap((each) =>
     (['', "'", '"'] as const).flatMap((quote) => {
       const typed = quoted(each, quote)
-      // An empty word has to be said in quotes.
+      // An empty word needs quotes.
       return typed === undefined || (quote === '' && each === '')
         ? []
         : [{ each, word: quote + typed + quote }]

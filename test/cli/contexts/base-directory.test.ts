@@ -7,13 +7,13 @@ import { Contexts } from '../../../src/cli/contexts/contexts.ts'
 import { baseDirectory } from '../../../src/cli/contexts/private-files.ts'
 import { cleanEnv, temporaryDirectory } from '../../fixtures/rsm.ts'
 
-test('a base directory is what its variable says, where that is an absolute path', (t) => {
+test('a base directory is the value of its variable if that is an absolute path', (t) => {
   t.is(baseDirectory('STATE', { XDG_STATE_HOME: '/var/tmp/state' }), '/var/tmp/state')
   for (const env of [{}, { XDG_STATE_HOME: '' }, { XDG_STATE_HOME: 'state' }, { XDG_STATE_HOME: '~/state' }])
     t.is(baseDirectory('STATE', env), join(homedir(), '.local', 'state'))
 })
 
-test('relative base directories leave nothing where somebody happens to stand', (t) => {
+test('relative base directories create nothing in the working directory', (t) => {
   const home = temporaryDirectory(t)
   const here = join(home, 'here')
   mkdirSync(here)

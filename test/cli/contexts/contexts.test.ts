@@ -27,7 +27,7 @@ test('a stored token goes to its own URL only', (t) => {
   t.is(contexts.choose({ url: 'https://RSM.example/' }, {}).token, 'rsm_ses_1')
   t.is(contexts.choose({ url: 'https://other.example' }, {}).token, undefined)
   t.is(contexts.choose({ url: 'http://rsm.example' }, {}).token, undefined)
-  // A context that was pointed elsewhere by hand does not take the token along.
+  // A context whose URL was edited by hand does not keep its token.
   const file = join(contexts.directory, 'config.json')
   writeFileSync(
     file,
@@ -36,7 +36,7 @@ test('a stored token goes to its own URL only', (t) => {
   t.is(contexts.choose({}, {}).token, undefined)
 })
 
-test('flags win over the environment, and that over the current context', (t) => {
+test('flags take precedence over the environment, and the environment over the current context', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   contexts.save('a', { url: 'http://a' }, 'token-a')
   contexts.save('b', { url: 'http://b' }, 'token-b')
@@ -52,21 +52,21 @@ test('flags win over the environment, and that over the current context', (t) =>
   t.is(contexts.choose({}, { RSM_URL: '', RSM_TOKEN: '' }).token, 'token-b')
 })
 
-test('without a server the error names the two ways to one', (t) => {
+test('the error without a server names the two ways to get one', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   const error = t.throws(() => contexts.choose({}, {}), { instanceOf: RsmError })
   t.is(error.code, 'unauthenticated')
   t.regex(error.hint ?? '', /rsm login URL.*rsm quickstart/)
 })
 
-test('an unknown context names the nearest', (t) => {
+test('the error for an unknown context suggests the nearest name', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   contexts.save('production', { url: 'http://a' }, undefined)
   t.throws(() => contexts.use('prodution'), { message: /did you mean production/ })
   t.throws(() => contexts.choose({ context: 'x' }, {}), { message: /no such context: x/ })
 })
 
-test('a removed context takes its token along', (t) => {
+test('removing a context removes its token', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   contexts.save('a', { url: 'http://a' }, 'token')
   contexts.remove('a')
@@ -76,12 +76,12 @@ test('a removed context takes its token along', (t) => {
   t.is(contexts.choose({}, {}).token, undefined)
 })
 
-test('a login finds the context of its server and user, and makes a new name rather than take one of another', (t) => {
+test('a login reuses the context of its server and user, and otherwise gets a name that is not taken', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   const url = 'http://a:1'
   const quickstart = { url, username: 'admin', quickstart: '/srv/try' }
   contexts.save('quickstart', quickstart, 'token')
-  t.is(contexts.nameFor(url, 'admin'), 'a:1', 'a server has a name of its own')
+  t.is(contexts.nameFor(url, 'admin'), 'a:1', 'the name comes from the server')
   contexts.save('alice', { url, username: 'alice' }, 'token')
   contexts.save('a:1', { url, username: 'bob' }, 'token')
   contexts.save('a:1-admin', { url: 'http://b:1', username: 'admin' }, 'token')
@@ -106,7 +106,7 @@ test('a login finds the context of its server and user, and makes a new name rat
   t.is(contexts.nameForQuickstart('/srv/other'), 'quickstart-2')
 })
 
-test('a URL with contexts of several users needs one of them to be named or current, unless a token is given', (t) => {
+test('a URL in contexts of several users requires a named or current context, or a token', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   const url = 'http://a'
   contexts.save('alice', { url, username: 'alice' }, 'hers')
@@ -123,7 +123,7 @@ test('a URL with contexts of several users needs one of them to be named or curr
   t.is(contexts.choose({ url, context: 'alice' }, {}).token, 'hers')
 })
 
-test('logins at one time are all kept, and each user has a context', async (t) => {
+test('concurrent logins are all kept, and each user has a context', async (t) => {
   const home = temporaryDirectory(t)
   const module = new URL('../../../src/cli/contexts/contexts.js', import.meta.url).href
   const saving = `import { Contexts } from ${JSON.stringify(module)}
@@ -143,7 +143,7 @@ test('logins at one time are all kept, and each user has a context', async (t) =
   t.is(users.sort().join(''), 'abcdefgh')
 })
 
-test('what every object has is no context, and may be the name of one', (t) => {
+test('properties of every object are not contexts, but valid names of contexts', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   for (const name of ['constructor', '__proto__', 'toString']) {
     t.throws(() => contexts.choose({ context: name }, {}), { code: 'not_found' })
@@ -162,7 +162,7 @@ for (const [file, text, said] of [
   ['tokens.json', '{"a":"secret"}', 'a is not an object'],
   ['tokens.json', '{"a":{"url":"http://a","token":1}}', 'a is not a token with its url'],
 ] as const)
-  test(`a ${file} of ${text} is told with what is wrong in it`, (t) => {
+  test(`the error for a ${file} with ${text} says what is wrong`, (t) => {
     const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
     contexts.save('a', { url: 'http://a' }, 'token')
     writeFileSync(join(contexts.directory, file), text)
@@ -171,7 +171,7 @@ for (const [file, text, said] of [
     t.is(error.message, `cannot read ${join(contexts.directory, file)}: ${said}`)
   })
 
-test('a file of certificates that somebody names is one, also where it is not needed', (t) => {
+test('a given certificate file must hold certificates even if the URL does not need them', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   contexts.save('plain', { url: 'http://a' }, undefined)
   const missing = { code: 'usage', message: /cannot read the certificates in .*: there is no such file/ }

@@ -8,7 +8,7 @@ import type { BaseCommand } from '../../../src/cli/command/base-command.ts'
 import { bring, shareOfEntries } from '../../../src/cli/files/bring.ts'
 import { rawHeader, tarOf } from '../../helpers/tar.ts'
 
-/** Files below more directories than that in all, which have no entries of their own. */
+/** A tar of files below more than `directories` directories, which have no entries of their own. */
 function deepTree(directories: number): Buffer {
   const deep = 999
   const files = Array.from({ length: Math.ceil(directories / deep) + 1 }, (_, index) => {
@@ -19,7 +19,7 @@ function deepTree(directories: number): Buffer {
   return Buffer.concat([...files.flat(), Buffer.alloc(1024)])
 }
 
-test('a tree of more entries than its host may have is refused before any of it is written, and other trees arrive', async (t) => {
+test("a tree with more entries than its host's share is refused before anything is written; other trees arrive", async (t) => {
   const target = mkdtempSync(join(tmpdir(), 'rsm-bring-'))
   t.teardown(() => rmSync(target, { recursive: true }))
   const done: string[] = []
@@ -52,6 +52,6 @@ test('a tree of more entries than its host may have is refused before any of it 
   t.is(done.length, 1)
 })
 
-test('hosts share the entries of a copy, and each may have a usual tree however many there are', (t) => {
+test('hosts share the entry limit of a copy, and each gets enough for a usual tree', (t) => {
   t.deepEqual([1, 2, 10, 3000].map(shareOfEntries), [1_000_000, 500_000, 100_000, 10_000])
 })

@@ -9,7 +9,7 @@ import { fromEnvironment, type Variables } from '../../../src/cli/flags/environm
 
 type Flag = FlagInput[string]
 
-/** Every flag of every command that a variable may set. */
+/** Every flag that a variable can set, of all commands. */
 async function settableFlags(): Promise<{ id: string; name: string; variable: string; flag: Flag }[]> {
   const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: object }
   const found = Object.keys(commands).map(async (id) => {
@@ -22,7 +22,7 @@ async function settableFlags(): Promise<{ id: string; name: string; variable: st
   return (await Promise.all(found)).flat()
 }
 
-/** What a flag takes, as words that are typed one after the other; several where it may be repeated. */
+/** Valid values of a flag; several if it may be repeated. */
 function samples(flag: Flag): string[] {
   if (flag.type === 'boolean') return []
   if (flag.multiple === true) return ['webroot', 'nobody']
@@ -38,34 +38,37 @@ async function parsed(name: string, flag: Flag, argv: string[]): Promise<[value:
   return [flags[name], variables]
 }
 
-test.serial('a variable sets what the same words typed set, for every flag that has one', async (t) => {
-  const flags = await settableFlags()
-  t.true(flags.length > 30)
-  t.true(flags.some(({ flag }) => flag.type === 'option' && flag.multiple === true))
-  t.teardown(() => {
-    for (const { variable } of flags) delete env[variable]
-  })
-  for (const { id, name, variable, flag } of flags) {
-    const about = `${id} --${name}`
-    const typed =
-      flag.type === 'boolean' ? [`--${name}`] : samples(flag).flatMap((word) => [`--${name}`, word])
-    env[variable] = ' '
-    const [none] = await parsed(name, { ...flag, required: false }, [])
-    t.is(none, flag.default, about)
-    const [asTyped] = await parsed(name, flag, typed)
-    env[variable] = flag.type === 'boolean' ? 'on\r' : ` ${samples(flag).join(',')}\r\n`
-    const [asSet, variables] = await parsed(name, flag, [])
-    t.deepEqual(asSet, asTyped, about)
-    t.is(Array.isArray(asSet), flag.type === 'option' && flag.multiple === true, about)
-    t.is(variables.get(name), variable, about)
-    // What is typed counts, and then no variable is to blame.
-    env[variable] = flag.type === 'boolean' ? 'off' : '1'
-    t.deepEqual(await parsed(name, flag, typed), [asTyped, new Map()], about)
-  }
-})
+test.serial(
+  'a variable sets the same value as the typed flag, for every flag that has a variable',
+  async (t) => {
+    const flags = await settableFlags()
+    t.true(flags.length > 30)
+    t.true(flags.some(({ flag }) => flag.type === 'option' && flag.multiple === true))
+    t.teardown(() => {
+      for (const { variable } of flags) delete env[variable]
+    })
+    for (const { id, name, variable, flag } of flags) {
+      const about = `${id} --${name}`
+      const typed =
+        flag.type === 'boolean' ? [`--${name}`] : samples(flag).flatMap((word) => [`--${name}`, word])
+      env[variable] = ' '
+      const [none] = await parsed(name, { ...flag, required: false }, [])
+      t.is(none, flag.default, about)
+      const [asTyped] = await parsed(name, flag, typed)
+      env[variable] = flag.type === 'boolean' ? 'on\r' : ` ${samples(flag).join(',')}\r\n`
+      const [asSet, variables] = await parsed(name, flag, [])
+      t.deepEqual(asSet, asTyped, about)
+      t.is(Array.isArray(asSet), flag.type === 'option' && flag.multiple === true, about)
+      t.is(variables.get(name), variable, about)
+      // A typed value takes precedence, and the variable is then not recorded.
+      env[variable] = flag.type === 'boolean' ? 'off' : '1'
+      t.deepEqual(await parsed(name, flag, typed), [asTyped, new Map()], about)
+    }
+  },
+)
 
 test.serial(
-  'a list in a variable may have spaces and empty places; a switch takes no word that is neither yes nor no',
+  'a list in a variable may have spaces and empty items; a switch accepts only words for yes and no',
   async (t) => {
     const flags = await settableFlags()
     const named = (wanted: string) => {

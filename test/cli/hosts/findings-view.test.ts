@@ -7,7 +7,7 @@ const hostOf = (hostname: string, statusReason: string | null) =>
   ({ hostname, status: statusReason === null ? 'ONLINE' : 'WARNING', statusReason }) as Host
 const server = { url: 'https://rsm.example.org', version: '1.0.0', findings: [], well: [] }
 
-test('S06 what an agent says of itself reaches the terminal as text', (t) => {
+test("S06 an agent's description of itself reaches the terminal as text", (t) => {
   const hostile =
     'the agent reports DEGRADED: \u001b]52;c;ZXZpbA==\u0007\u001b[2J\u202egnihton\r\nweb2 is ONLINE'
   const found = finding('degraded', 'warning', hostile, 'make room', hostile)
@@ -25,7 +25,7 @@ test('S06 what an agent says of itself reaches the terminal as text', (t) => {
   t.is(folded.split('\n').length, 3)
 })
 
-test('advice names the host it is for, and HOST where it is for several', (t) => {
+test('advice names its host, or HOST if it is for several hosts', (t) => {
   const found = finding('never-joined', 'error', 'no agent', 'rsm hosts join --replace HOST')
   const examined = (hostname: string) => ({
     host: hostOf(hostname, 'x'),
@@ -54,7 +54,7 @@ test('advice names the host it is for, and HOST where it is for several', (t) =>
   t.is(showFleet(server, []), 'no hosts yet: rsm hosts join')
 })
 
-test('on a terminal prose is wrapped at its words, and what is to be copied stands whole on a line of its own', (t) => {
+test('on a terminal, prose wraps between words, and a command to copy is whole on a line of its own', (t) => {
   const path = '/srv/a-data-directory-with-a-long-name-that-nobody-would-like-to-type'
   const found = finding(
     'silent',
@@ -80,7 +80,7 @@ test('on a terminal prose is wrapped at its words, and what is to be copied stan
   t.notRegex(showFleet(server, [examined], undefined), /`/)
 })
 
-test('A16 a finding of all hosts is told of all of them, without their names', (t) => {
+test('A16 a finding of all hosts is reported for all hosts, without their names', (t) => {
   const found = finding('never-joined', 'error', 'no agent', 'rsm hosts join --replace HOST')
   const examined = (hostname: string) => ({
     host: hostOf(hostname, 'x'),

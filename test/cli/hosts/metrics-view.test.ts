@@ -6,7 +6,7 @@ process.env['LC_ALL'] = 'C.UTF-8'
 const scale = { from: 0, to: 80, top: 100 }
 const readings = [0, 15, 30, 45, 60, 75, 90, 100].map((value, place) => ({ at: place * 10, value }))
 
-test('a sparkline goes from empty to full', (t) => {
+test('a sparkline ranges from empty to full blocks', (t) => {
   t.is(sparkline(readings, scale, 8), '▁▂▃▄▅▇██')
 })
 
@@ -16,11 +16,11 @@ test('a sparkline keeps peaks, and leaves time without readings blank', (t) => {
   t.is(sparkline([], scale, 3), '   ')
 })
 
-test('a sparkline of nothing but zeros, or of a moment, is drawn', (t) => {
+test('a sparkline of zeros, or of a single moment, is drawn', (t) => {
   t.is(sparkline([{ at: 5, value: 0 }], { from: 5, to: 5, top: 0 }, 3), '▁  ')
 })
 
-test.serial('where the locale is not UTF-8 a sparkline is ASCII', (t) => {
+test.serial('a sparkline is ASCII if the locale is not UTF-8', (t) => {
   process.env['LC_ALL'] = 'C'
   t.teardown(() => {
     process.env['LC_ALL'] = 'C.UTF-8'
@@ -40,7 +40,7 @@ const history = {
   ],
 }
 
-test('each measure has a line with lowest, average, highest and last value, and its course', (t) => {
+test('each metric has a line with its lowest, average, highest and last value, and its history', (t) => {
   const [head, ...lines] = renderMetrics(history, 60).split('\n')
   t.regex(head ?? '', /^SERIES +MIN +AVG +MAX +LAST +HISTORY$/)
   t.deepEqual(
@@ -59,6 +59,6 @@ test('each measure has a line with lowest, average, highest and last value, and 
 })
 
 for (const width of [10, 60, 80, 300])
-  test(`on a terminal of ${width} columns the history fits, or is as narrow as it gets`, (t) => {
+  test(`on a terminal of ${width} columns the history fits, or has its smallest width`, (t) => {
     for (const line of renderMetrics(history, width).split('\n')) t.true(line.length <= Math.max(width, 68))
   })

@@ -2,7 +2,7 @@ import test from 'ava'
 import { foldStanding } from '../../../src/cli/hosts/standing.ts'
 import { healthyAgent } from '../../helpers/api/records.ts'
 
-test('A14 hosts that lost their link for one reason are one line, from the shortest time to the longest', (t) => {
+test('A14 hosts that lost their link for the same reason share a line, with the shortest and the longest time', (t) => {
   const gone = { ...healthyAgent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
   const away = (hostname: string, statusReason: string) =>
     ({ hostname, status: 'ONLINE', statusReason, agent: gone }) as const

@@ -10,7 +10,7 @@ test('a secret is read without its line end', (t) => {
   t.is(readSecretFile(path, '--token-file'), 'secret')
 })
 
-test('a file that can not be read is named with its option, in plain words', (t) => {
+test('the error for an unreadable file names the file, its option and the reason', (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'token')
   const says = (message: string) => t.throws(() => readSecretFile(path, '--token-file'), { message })

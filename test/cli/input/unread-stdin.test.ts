@@ -10,39 +10,48 @@ const execute = promisify(execFile)
 const rsm = `${process.execPath} ${resolve('bin/run.js')}`
 const told = 'rsm: stdin is not passed on; use - to run it as the script, --stdin - to pass it on\n'
 const run = `${rsm} exec -w web1 cat`
-/** Perl says how much waits in a pipe; where there is none nothing is told (2026-11-22). */
+/** Perl reports how many bytes a pipe holds; without it nothing is reported (2026-11-22). */
 const hasPerl = spawnSync('perl', ['-e', '']).status === 0
 
 type Case = readonly [title: string, line: string, said: string, env?: Record<string, string>]
 const lines: readonly Case[] = [
-  ['a file is told of', `${run} < data`, told],
-  ['what another has begun to read is not ours', `while read -r line; do ${run}; done < data`, ''],
-  ['an empty file is not', `${run} < /dev/null; : > empty; ${run} < empty`, ''],
-  ['what is read is not', `${rsm} exec -w web1 - < data; ${rsm} exec -w - true < names`, ''],
-  ['-q says nothing of it', `${rsm} exec -q -w web1 cat < data`, ''],
-  ['a closed stdin is nothing', `${run} <&-`, ''],
+  ['a file is reported', `${run} < data`, told],
+  [
+    'a file that another program has begun to read is ignored',
+    `while read -r line; do ${run}; done < data`,
+    '',
+  ],
+  ['an empty file is ignored', `${run} < /dev/null; : > empty; ${run} < empty`, ''],
+  ['stdin that rsm reads is not reported', `${rsm} exec -w web1 - < data; ${rsm} exec -w - true < names`, ''],
+  ['nothing is reported with -q', `${rsm} exec -q -w web1 cat < data`, ''],
+  ['a closed stdin is ignored', `${run} <&-`, ''],
   ...(hasPerl
     ? ([
-        ['a pipe is told of', `cat data | ${run}`, told],
+        ['a pipe is reported', `cat data | ${run}`, told],
         [
-          'so is one of a stored script',
+          'a pipe into a stored script is reported',
           `cat data | ${rsm} scripts run hello -w web1`,
           'rsm: stdin is not passed on\n',
         ],
-        ['a pipe in which nothing comes is not waited for', `mkfifo open; ${run} <>open`, ''],
-        ['a pipe that has ended without a byte is not', `: | ${run}`, ''],
+        ['rsm does not wait for a pipe without data', `mkfifo open; ${run} <>open`, ''],
+        ['a pipe that ended without data is ignored', `: | ${run}`, ''],
         [
-          'what is told of is left to who comes next',
+          'the reported data is left for the next reader',
           `cat data | (${rsm} exec -w web1 cat; cat >&2)`,
           `${told}one\ntwo\n`,
         ],
-        ['in CI it may be the rest of the job', `cat data | ${run}`, '', { CI: 'true' }],
+        [
+          'nothing is reported in CI, where stdin may be the rest of the job',
+          `cat data | ${run}`,
+          '',
+          { CI: 'true' },
+        ],
       ] satisfies Case[])
     : []),
 ]
 
 for (const [title, line, said, more] of lines)
-  test(`A16 data on stdin that goes nowhere: ${title}`, async (t) => {
+  test(`A16 unread data on stdin: ${title}`, async (t) => {
     const script = { id: 1, name: 'hello', content: 'true', type: 'BASH', timeout: null, version: 1 }
     const server = await startFakeServer(t, {
       ...taskRoutes(taskOf([resultOf('web1')]), []),

@@ -22,7 +22,7 @@ for (const [text, seconds] of [
   test(`the duration ${text} is ${seconds} s`, (t) => t.is(parseDuration(text), seconds))
 
 for (const text of ['', '5x', 'm', '-5', '5 m', '1e3'])
-  test(`"${text}" is no duration`, (t) => {
+  test(`"${text}" is not a duration`, (t) => {
     t.throws(() => parseDuration(text), { instanceOf: RsmError })
   })
 
@@ -65,19 +65,18 @@ for (const [text, time] of [
   ['2026-11-21 02:25', '2026-11-21T02:25:00.000Z'],
   ['2026-11-21', '2026-11-21T00:00:00.000Z'],
 ] as const)
-  test(`the time ${text} is ${time} where times are in UTC`, (t) =>
-    t.is(parseTime('--from', text, true), time))
+  test(`the time ${text} is ${time} if times are in UTC`, (t) => t.is(parseTime('--from', text, true), time))
 
 test('a time without an offset is local', (t) => {
   t.is(parseTime('--from', '2026-11-21 02:25', false), new Date(2026, 10, 21, 2, 25).toISOString())
 })
 
 for (const text of ['', 'yesterday', '2026-13-01', '2026-11-21 25:00', '1h', '21.11.2026'])
-  test(`"${text}" is no time`, (t) => {
+  test(`"${text}" is not a time`, (t) => {
     t.throws(() => parseTime('--from', text, true), { instanceOf: RsmError, message: /--from/ })
   })
 
-test('limits are read with their units; what is none names the option and an example', (t) => {
+test('limits are parsed with their units; the error for an invalid limit names the option and an example', (t) => {
   t.deepEqual(parseLimits(['memory=512M', 'processes=100', 'cpu=50%']), {
     memoryMB: 512,
     processes: 100,

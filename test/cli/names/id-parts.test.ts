@@ -10,7 +10,7 @@ const ids = [
   '01KAJ5Y2T1ZXCVBN0123ABCDEF',
 ] as const
 
-/** A server of these tasks, newest first, which has `total` of them; `calls` counts what it is asked. */
+/** A server with `total` tasks that lists these, newest first; `calls` records its queries. */
 function serverOf(taskIds: readonly string[], total = taskIds.length) {
   const calls: unknown[] = []
   const tasks = taskIds.map((taskId) => taskOf([], { taskId }))
@@ -21,7 +21,7 @@ function serverOf(taskIds: readonly string[], total = taskIds.length) {
   return { calls, services: { tasks: { list } } as unknown as Pick<Client, 'tasks' | 'auth'> }
 }
 
-test('a whole id, and what is no part of one, costs no call', async (t) => {
+test('a complete id, and a word that cannot be part of one, need no call', async (t) => {
   const { calls, services } = serverOf(ids)
   for (const whole of [ids[0], 'task-1', 'ABCDE', 'nosuch']) t.is(await findTaskId(services, whole), whole)
   t.deepEqual(calls, [])
@@ -33,13 +33,13 @@ for (const [part, at] of [
   ['01KAJ5Y2', 2],
   [ids[2].slice(1), 2],
 ] as const)
-  test(`${part} is enough of an id`, async (t) => {
+  test(`${part} is enough to find a task`, async (t) => {
     const { calls, services } = serverOf(ids)
     t.is(await findTaskId(services, part), ids[at])
     t.deepEqual(calls, [{ size: 500 }])
   })
 
-test('a part of several ids is not found, and names them; so is one of none', async (t) => {
+test('a part of several ids is not found, and the error names them; neither is a part of no id', async (t) => {
   const { services } = serverOf(ids)
   const several = await t.throwsAsync(findTaskId(services, '01KAJ5Y3'))
   t.like(several, { code: 'not_found', message: `01KAJ5Y3 matches ${ids[0]}, ${ids[1]}` })
@@ -61,7 +61,7 @@ const sessions = (...sessionIds: string[]) => {
   return { asked, services: services as unknown as Pick<Client, 'terminals' | 'auth'> }
 }
 
-test('A16 a recording is known by latest, and by a part of its id, as a task is', async (t) => {
+test('A16 a recording can be named by latest or by a part of its id, like a task', async (t) => {
   const { asked, services } = sessions(...ids)
   t.is(await findTerminalId(services, 'latest'), ids[0])
   t.is(await findTerminalId(services, '4aaaaa'), ids[1])
@@ -76,7 +76,7 @@ test('A16 a recording is known by latest, and by a part of its id, as a task is'
   t.like(first, { message: 'ann has no recorded session yet' })
 })
 
-test('A16 a misspelt latest is told without a call', async (t) => {
+test('A16 a misspelt latest is reported without a call', async (t) => {
   const { services: tasks, calls } = serverOf(ids)
   const { services: terminals, asked } = sessions(...ids)
   for (const typo of ['latst', 'Lastest', 'latets']) {

@@ -62,14 +62,14 @@ async function shown(name: FormatName, diff = false): Promise<string> {
 }
 
 for (const name of formatNames)
-  test(`docs/use/output.md shows ${name} as it is`, async (t) => {
+  test(`docs/use/output.md shows the actual output of ${name}`, async (t) => {
     t.is(await shown(name), sampleOf(name))
   })
 
-test('docs/use/output.md shows --diff as it is', async (t) => {
+test('docs/use/output.md shows the actual output of --diff', async (t) => {
   t.is(await shown('grouped', true), sampleOf('--diff'))
 })
 
-test('docs/use/output.md shows the task of --json as it is', (t) => {
+test('docs/use/output.md shows the actual task of --json', (t) => {
   t.deepEqual(JSON.parse(sampleOf('--json')), task)
 })

@@ -29,7 +29,7 @@ const flags = {
   raw: false,
 }
 
-test('a format is on stdout, others in files; -b and --diff mean grouped', (t) => {
+test('one format goes to stdout, others to files; -b and --diff mean grouped', (t) => {
   const read = (output: string[], more = {}) => readShowOptions({ ...flags, output, ...more }, false, 'live')
   t.is(read([]).format, 'live')
   t.like(read(['junit=a=b.xml', 'NDJSON=run']), {
@@ -47,7 +47,7 @@ test('a format is on stdout, others in files; -b and --diff mean grouped', (t) =
   t.throws(() => read(['junit=f', 'ndjson=f']), { message: /one file/ })
 })
 
-test('a whole file takes its name when it is complete, with the mode of the one before it', async (t) => {
+test('a file that is written whole replaces the previous one when complete, and keeps its mode', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'report.xml')
   writeFileSync(path, 'former')
@@ -68,7 +68,7 @@ test('a whole file takes its name when it is complete, with the mode of the one 
   )
 })
 
-test('what can not be written is told by what was typed, whatever the name beside it would have been', (t) => {
+test('the error for an unwritable file names the path that was typed, not the temporary name', (t) => {
   const directory = temporaryDirectory(t)
   writeFileSync(join(directory, 'file'), '')
   const missing = join(directory, 'no', 'r.xml')
@@ -81,7 +81,7 @@ test('what can not be written is told by what was typed, whatever the name besid
   t.is(told(directory), `can't write ${directory}: it is a directory`)
 })
 
-test('a device is written to and never replaced; a full disk is told', async (t) => {
+test('a device is written to and never replaced; a full disk is reported', async (t) => {
   const file = openOutputFile('/dev/full', true)
   await t.throwsAsync(
     async () => {
@@ -93,7 +93,7 @@ test('a device is written to and never replaced; a full disk is told', async (t)
   t.false(statSync('/dev/full').isFile())
 })
 
-test('only regular files of a directory are written to: no pipe that blocks, no link that leads elsewhere', (t) => {
+test('only regular files of --outdir are written, not pipes, which block, or links, which lead elsewhere', (t) => {
   const home = temporaryDirectory(t)
   const victim = join(home, 'victim')
   const output = { type: 'output', entry: entryOf('web1', 'x\n', { id: 1 }) } as const
@@ -126,7 +126,7 @@ test('only regular files of a directory are written to: no pipe that blocks, no 
   }
 })
 
-test('a directory that can not be made is told at once', (t) => {
+test('a directory that cannot be created is reported at once', (t) => {
   t.throws(() => prepareOutdir('/proc/x/y'), {
     message: "can't write into --outdir /proc/x/y: no directory can be made there",
   })
@@ -136,7 +136,7 @@ test('a directory that can not be made is told at once', (t) => {
   })
 })
 
-test('what is written has a place of its own, however it is spelt', (t) => {
+test('each output needs a file of its own, however its path is spelt', (t) => {
   const home = temporaryDirectory(t)
   const at = (name: string) => join(home, name)
   const there = (name: string) => writeFileSync(at(name), '')
@@ -159,7 +159,7 @@ test('what is written has a place of its own, however it is spelt', (t) => {
   t.notThrows(() => refuse(['/dev/null', '/dev/null', at('file'), at('report.xml')], home))
 })
 
-test('S07 the name of a host is a name in the directory, and of no other host', (t) => {
+test('S07 each hostname becomes a valid file name in the directory, different from those of other hosts', (t) => {
   const names = [
     'web1',
     'web-1.example.com',
@@ -182,7 +182,7 @@ test('S07 the name of a host is a name in the directory, and of no other host', 
   t.false(existsSync('/etc/passwd.out'))
 })
 
-test('of too much text the first and the last part are kept, and how much was between', (t) => {
+test('the first and the last part of too long a text are kept, with the number of characters left out', (t) => {
   for (const size of [1, 7, 1000]) {
     const text = new BoundedText(20)
     const all = Array.from({ length: 1000 }, (_, at) => String(at % 10)).join('')

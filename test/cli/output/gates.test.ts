@@ -40,12 +40,12 @@ async function shown(name: FormatName, options = {}): Promise<string> {
 const live = 'web1: 1.3.0 is in place\nweb1 [verify]: not well\nweb1 [rollback]: back to 1.2.9\n'
 const headed = '1.3.0 is in place\n[verify]\nnot well\n[rollback]\nback to 1.2.9\n'
 
-test('docs/use/output.md shows output of gates as live has it', async (t) => {
+test('docs/use/output.md shows the live output of gates', async (t) => {
   t.is(await shown('live'), live)
   t.true(readFileSync('docs/use/output.md', 'utf8').includes(`\`\`\`text\n${live}\`\`\``))
 })
 
-test('grouped, junit and github say where another phase begins, but not with --raw', async (t) => {
+test('grouped, junit and github mark where a phase begins, but not with --raw', async (t) => {
   t.true((await shown('grouped')).includes(headed))
   t.true((await shown('github')).includes(headed))
   const junit = await shown('junit')
@@ -57,12 +57,12 @@ test('grouped, junit and github say where another phase begins, but not with --r
     t.false((await shown(name, { raw: true })).includes('[verify]'))
 })
 
-test('without the prefix output is what the host wrote', async (t) => {
+test('output without the prefix is exactly what the host wrote', async (t) => {
   const all = written.map(({ data }) => data).join('')
   t.is(await shown('live', { prefix: false, raw: true, alone: true }), all)
 })
 
-test('programs get the phase of each piece', async (t) => {
+test('ndjson has the phase of each piece of output', async (t) => {
   const lines = (await shown('ndjson')).trimEnd().split('\n')
   const phases = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'output')
   t.deepEqual(
@@ -71,7 +71,7 @@ test('programs get the phase of each piece', async (t) => {
   )
 })
 
-test('a reason says that a host was rolled back, and one whose verification took too long exits with 124', (t) => {
+test('the reason says that a host was rolled back; a verification timeout exits with 124', (t) => {
   t.is(reasonOf(result, 300), reason)
   t.is(foldFailures(taskOf([result]))[0]?.reason, reason)
   t.is(exitOfTask(taskOf([result])), 3)

@@ -3,7 +3,7 @@ import { GroupedOutput } from '../../../src/cli/output/grouped.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 
-test('equal output is folded under its node set, the largest group first, stderr passes live', async (t) => {
+test('equal output is folded under its node set, largest group first; stderr is printed live', async (t) => {
   const out = { text: '', write: (text: string) => void (out.text += text) }
   const err = { text: '', write: (text: string) => void (err.text += text) }
   const grouped = new GroupedOutput(formatOptions({ stdout: out, stderr: err }))

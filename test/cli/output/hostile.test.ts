@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { missing } from '../../helpers/terminals/tmux.ts'
 
 const esc = '\u001b'
-/** What a host may write, in the pieces in which it comes. */
+/** Hostile output of a host, in the pieces in which it arrives. */
 const hostile: Record<string, string[]> = {
   'colours, cut in two': [`${esc}[3`, `1mred${esc}[0m\n`],
   'the clipboard (OSC 52)': [`${esc}]52;c;cm0gLXJmIC8=\u0007x\n`, `${esc}]52;c;Zm9v${esc}\\y\n`],
@@ -22,7 +22,7 @@ const hostile: Record<string, string[]> = {
   NUL: ['a\u0000b\u0000\n'],
   'eight-bit sequences': ['\u009b2J\u009d0;x\u009c\u007f\n'],
   'bidirectional marks': ['\u202egnp.exe\u202c \u2066x\u2069 \u202a\u202b\u202d\u2067\u2068\n'],
-  'what was no UTF-8': ['a\ufffdb\n'],
+  'replaced invalid UTF-8': ['a\ufffdb\n'],
   'lone surrogates': ['a\ud800b\udc00c\n'],
   'the end of CDATA, and entities': ['a]]>b<c>&d;</system-out><testcase name="x">\n'],
   'workflow commands': [
@@ -33,7 +33,7 @@ const hostile: Record<string, string[]> = {
   'a group of its own': ['::endgroup::\n---------------\nweb9\n---------------\n'],
 }
 
-/** What people must never be shown: control characters but tab and line feed, and marks that turn text around. */
+/** Never shown to people: control characters except tab and line feed, and bidirectional marks. */
 const shownNever = /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/u
 
 async function show(
@@ -62,7 +62,7 @@ async function feed(format: OutputFormat, pieces: readonly string[]): Promise<vo
 
 const plain = (t: ExecutionContext, text: string) => t.is(shownNever.exec(text), null)
 
-/** What holds of each format, whatever a host writes. */
+/** Checks that each format passes for any output. */
 const holds: Record<
   FormatName | 'outdir',
   (t: ExecutionContext, pieces: readonly string[]) => Promise<void>
@@ -125,7 +125,7 @@ for (const [format, check] of Object.entries(holds))
 
 const withXmllint = missing('xmllint').length === 0 ? test : test.skip
 
-withXmllint('S06 xmllint takes the JUnit XML of all of it', async (t) => {
+withXmllint('S06 xmllint accepts the JUnit XML of all hostile output', async (t) => {
   const path = join(temporaryDirectory(t), 'report.xml')
   for (const raw of [false, true]) {
     writeFileSync(path, await show('junit', Object.values(hostile).flat(), { raw }))

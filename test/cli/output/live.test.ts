@@ -51,7 +51,7 @@ function screens(settings: Settings = {}) {
   return { stdout, stderr, output, say, end: () => output.end(), task }
 }
 
-test('each line is written with its host, stderr on stderr', async (t) => {
+test('each line is written with its host; lines of stderr go to stderr', async (t) => {
   const { say, stdout, stderr, end } = screens()
   await say('web1', 'one\ntwo\n')
   await say('web2', 'oops\n', 'stderr')
@@ -60,11 +60,11 @@ test('each line is written with its host, stderr on stderr', async (t) => {
   t.is(stderr.text, 'web2: oops\n')
 })
 
-test('lines of many hosts are never torn, however their pieces mix', async (t) => {
+test('lines of many hosts stay whole, however their pieces interleave', async (t) => {
   const { say, stdout, end } = screens()
   await say('web1', 'hel')
   await say('web2', 'wor')
-  // What a lone host has begun later is shown by now.
+  // A lone host that began its line later is shown by now.
   const later = screens({ alone: true })
   await later.say('web3', 'x')
   await later.stdout.shows('x')
@@ -75,7 +75,7 @@ test('lines of many hosts are never torn, however their pieces mix', async (t) =
   t.is(stdout.text, 'web1: hello\nweb2: world\nweb1: next\n')
 })
 
-test('a line end that is cut in two is one line end', async (t) => {
+test('a line end split between two pieces is one line end', async (t) => {
   const { say, stdout, end } = screens()
   await say('web1', 'a\r')
   await say('web1', '\nb\n')
@@ -83,14 +83,14 @@ test('a line end that is cut in two is one line end', async (t) => {
   t.is(stdout.text, 'web1: a\nweb1: b\n')
 })
 
-test('an unfinished line of a host that has ended is written, without waiting for the others', async (t) => {
+test('the unfinished line of a host that has ended is written without waiting for other hosts', async (t) => {
   const { say, stdout, output } = screens()
   await say('web1', 'tail')
   await output.event({ type: 'host', result: resultOf('web1') })
   t.is(stdout.text, 'web1: tail\n')
 })
 
-test("the first part of a lone host's line shows while the line is under way", async (t) => {
+test("the first part of a lone host's line is shown before the line ends", async (t) => {
   const { say, stdout, end } = screens({ alone: true })
   await say('web1', 'Password? ')
   await stdout.shows('web1: Password? ')
@@ -99,7 +99,7 @@ test("the first part of a lone host's line shows while the line is under way", a
   t.is(stdout.text, 'web1: Password? ok\nweb1: next\n')
 })
 
-test("a lone host's unfinished line is ended before the other stream writes, where both stand in one place only", async (t) => {
+test("a lone host's unfinished line is ended before the other stream writes only if both go to the same terminal", async (t) => {
   for (const [together, expected] of [
     [true, 'key=\nvalue\n'],
     [false, 'key=value\n'],
@@ -117,7 +117,7 @@ test("a lone host's unfinished line is ended before the other stream writes, whe
   }
 })
 
-test('of a lone host no half control sequence gets through', async (t) => {
+test('an incomplete control sequence of a lone host is not written', async (t) => {
   const { say, stdout, end } = screens({ alone: true })
   await say('web1', 'a\u001b[3')
   await stdout.shows('web1: a')
@@ -126,7 +126,7 @@ test('of a lone host no half control sequence gets through', async (t) => {
   t.is(stdout.text, 'web1: ab\n')
 })
 
-test('an unfinished line of one of many hosts shows beside the output until it is finished', async (t) => {
+test('an unfinished line of one of many hosts is shown beside the output until it ends', async (t) => {
   const asides: string[] = []
   const stdout = new Screen()
   const heard = new Screen()
@@ -148,8 +148,8 @@ test('an unfinished line of one of many hosts shows beside the output until it i
   t.is(stdout.text, 'web2: x\nweb1: downloading ..!\n')
 })
 
-test('what could not be written of an unfinished line, between two events, is told at the next', async (t) => {
-  // Node ends a process for a rejection that nobody has taken when the event loop goes on.
+test('a failed write of an unfinished line, between two events, is reported at the next event', async (t) => {
+  // Node ends a process for a rejection that is unhandled at the next turn of the event loop.
   const dropped: unknown[] = []
   const note = (error: unknown) => void dropped.push(error)
   process.on('unhandledRejection', note)
@@ -171,7 +171,7 @@ test('what could not be written of an unfinished line, between two events, is to
   await t.throwsAsync(output.end(), { message: 'ENOSPC' })
 })
 
-test('control sequences are stripped, also those cut in two; --raw lets them through', async (t) => {
+test('control sequences are stripped, also split ones; --raw keeps them', async (t) => {
   const clean = screens()
   await clean.say('web1', 'a\u001b[3')
   await clean.say('web1', '1mb\n')
@@ -192,13 +192,13 @@ test("without a prefix a lone host's output is passed on as it is", async (t) =>
   t.is(cooked.stdout.text, 'x')
 })
 
-test('a host that never ends its line takes no memory without bound', async (t) => {
+test('a host that never ends its line uses bounded memory', async (t) => {
   const { say, stdout } = screens()
   for (let count = 0; count < 20; count++) await say('web1', 'x'.repeat(100_000))
   t.true(stdout.text.length > 1_000_000)
 })
 
-// Serial: it changes the environment of this process.
+// Serial: changes the environment of this process.
 test.serial('NO_COLOR turns colours off unless it is empty', (t) => {
   const terminal = Object.assign(new PassThrough(), {
     isTTY: true,

@@ -23,11 +23,11 @@ const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
   ['cancelled', { status: 'CANCELLED', exitCode: null }, { status: 'CANCELLED' }, 130],
 ]
 for (const [title, result, task, exit] of one)
-  test(`one host, ${title}: exit ${exit}`, (t) => {
+  test(`one host exits with ${exit}: ${title}`, (t) => {
     t.is(exitOfTask(taskOf([resultOf('web1', result)], task)), exit)
   })
 
-test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when cancelled', (t) => {
+test('several hosts exit with 0 if all succeeded, 130 if cancelled, and 1 otherwise', (t) => {
   const good = resultOf('web1')
   t.is(exitOfTask(taskOf([good, resultOf('web2')])), 0)
   t.is(exitOfTask(taskOf([good, resultOf('web2', { status: 'FAILED', exitCode: 7 })])), 1)
@@ -36,7 +36,7 @@ test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when
   t.is(exitOfTask(taskOf([good, cancelled], { status: 'CANCELLED' })), 130)
 })
 
-test('a signal is named as such only where the agent knows it', (t) => {
+test('the reason names a signal that the agent reports, and otherwise shows 128 plus a signal', (t) => {
   const words = (signal: string | null, exitCode: number) =>
     foldFailures(taskOf([resultOf('web1', { status: 'FAILED', exitCode, signal })]))[0]?.reason
   t.is(words('SIGKILL', 137), 'FAILED, exit 137 (SIGKILL)')
@@ -45,12 +45,12 @@ test('a signal is named as such only where the agent knows it', (t) => {
   for (const code of [3, 128, 255]) t.is(words(null, code), `FAILED, exit ${code}`)
 })
 
-test('a timeout says after how long', (t) => {
+test('the reason for a timeout names the limit', (t) => {
   const task = taskOf([resultOf('web1', { status: 'TIMEOUT', exitCode: -1 })], { timeout: 2 })
   t.deepEqual(failureLines(foldFailures(task)), ['web1: TIMEOUT after 2 s'])
 })
 
-test('hosts that are away for the same reason are folded, though each reason names its host', (t) => {
+test('unreachable hosts with the same reason are folded, although each reason names its host', (t) => {
   const away = (name: string) =>
     resultOf(name, { status: 'UNREACHABLE', exitCode: null, error: `${name} is OFFLINE: never heard` })
   t.deepEqual(failureLines(foldFailures(taskOf([away('web1'), away('web2')]))), [
@@ -61,7 +61,7 @@ test('hosts that are away for the same reason are folded, though each reason nam
   ])
 })
 
-test('hosts that fell silent together are folded, though each was heard last at a second of its own', (t) => {
+test('silent hosts are folded, although their last heartbeats differ', (t) => {
   const silent = (hostname: string, seconds: number) =>
     resultOf(hostname, {
       status: 'UNREACHABLE',
@@ -96,14 +96,14 @@ test('failures are folded by reason, most hosts first', (t) => {
   t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 2 FAILED, 1 UNREACHABLE in 1.2 s (task task-1)')
 })
 
-test('what went wrong comes before what did not run because of it, however many those are', (t) => {
+test('failed hosts are listed before the hosts skipped because of them, however many those are', (t) => {
   const skipped = (name: string) =>
     resultOf(name, { status: 'SKIPPED', exitCode: null, error: 'not started' })
   const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 }), skipped('web2'), skipped('web3')])
   t.deepEqual(failureLines(foldFailures(task)), ['web1: FAILED, exit 1', 'web[2-3]: SKIPPED: not started'])
 })
 
-test('S06 what an agent says of a signal or a reason is one line without control sequences', (t) => {
+test('S06 the signal and the reason from an agent are one line without control sequences', (t) => {
   const lying = { signal: '\u001b[31mSIG\n::e::', error: '\u001b]52;c;x\u0007boom\nrsm: 1 host: SUCCESS' }
   const [line = '', ...more] = failureLines(
     foldFailures(taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3, ...lying })])),
@@ -112,7 +112,7 @@ test('S06 what an agent says of a signal or a reason is one line without control
   t.deepEqual(more, [])
 })
 
-test('A16 the counts of the last line stand in one order, whichever host comes first', (t) => {
+test('A16 the counts of the last line are in a fixed order, whichever host comes first', (t) => {
   const [good, bad] = [resultOf('web1'), resultOf('web2', { status: 'FAILED', exitCode: 1 })]
   const away = resultOf('web3', { status: 'UNREACHABLE', exitCode: null })
   for (const results of [
@@ -123,7 +123,7 @@ test('A16 the counts of the last line stand in one order, whichever host comes f
     t.is(summaryLine(taskOf(results)), '3 hosts: 1 SUCCESS, 1 FAILED, 1 UNREACHABLE in 1.2 s (task task-1)')
 })
 
-test('A16 output that was cut is told beside a success', (t) => {
+test('A16 cut output is reported also for a host that succeeded', (t) => {
   const cut = ['web1', 'web2'].map((name) => resultOf(name, { truncated: true }))
   t.deepEqual(cutLines(taskOf([...cut, resultOf('web3')])), [
     'web[1-2]: its output exceeded the limit; the middle is left out',
@@ -131,7 +131,7 @@ test('A16 output that was cut is told beside a success', (t) => {
   t.deepEqual(cutLines(taskOf([resultOf('web3')])), [])
 })
 
-test('processes left running are reported beside a success, with the PID for a single host', (t) => {
+test('processes left running are reported also for successful hosts, with the PID for a single host', (t) => {
   const held = (pid: number) =>
     `${pid} sh still holds the output: what comes after the end of the script is dropped`
   const left = (name: string, pid: number) =>

@@ -17,7 +17,7 @@ function paper() {
   return { texts, all: () => texts.join(''), sink: { write: (text: string) => void texts.push(text) } }
 }
 
-test('JUnit: a script that fails is a failure, a host that can not run it an error, one left out skipped', async (t) => {
+test('JUnit: a failed script is a failure, a host that cannot run it an error, a skipped host skipped', async (t) => {
   const { sink, all } = paper()
   const results = resultStatuses.map((status, at) => resultOf(`web${at + 1}`, { status, duration: null }))
   await new JunitOutput(formatOptions({ stdout: sink })).end(taskOf(results))
@@ -43,7 +43,7 @@ test('JUnit: a script that fails is a failure, a host that can not run it an err
   t.regex(second.all(), /<skipped message="CANCELLED"\/>/)
 })
 
-test('a step summary stays within what GitHub takes, and hosts can not leave their cell', (t) => {
+test("a step summary stays within GitHub's limit, and text of hosts cannot leave its cell", (t) => {
   const error = `x | y </td></table><script>\`[a](b)\`\n# ${'z'.repeat(5000)}`
   const results = Array.from({ length: 2000 }, (_, at) =>
     resultOf(`web${at}`, { status: 'LOST', error: `${at} ${error}` }),
@@ -61,7 +61,7 @@ test('a step summary stays within what GitHub takes, and hosts can not leave the
   t.is(readFileSync(path, 'utf8').length, 1024 * 1024 - 10)
 })
 
-test('GitHub: the output of a lone host comes as it writes', async (t) => {
+test('GitHub: the output of a lone host is printed as it is written', async (t) => {
   const { sink, texts, all } = paper()
   const output = new GithubOutput(formatOptions({ stdout: sink, alone: true, hostCount: 1 }))
   const say = (data: string, stream: 'stdout' | 'stderr' = 'stdout') =>
@@ -74,7 +74,7 @@ test('GitHub: the output of a lone host comes as it writes', async (t) => {
   t.is(all(), '::group::web1\none\noops\ntwo\n: :end\n::endgroup::\n')
 })
 
-test('GitHub: what was skipped is a warning, and no more than ten reasons are told', async (t) => {
+test('GitHub: skipped hosts are warnings, and at most ten reasons are printed', async (t) => {
   const failed = (exitCode: number) => resultOf(`web${exitCode}`, { status: 'FAILED', exitCode })
   const skipped = ['db1', 'db2'].map((name) => resultOf(name, { status: 'SKIPPED' }))
   const few = paper()
@@ -87,7 +87,7 @@ test('GitHub: what was skipped is a warning, and no more than ten reasons are to
   t.is(many.all().match(/^::error /gm)?.length, 10)
 })
 
-test('grouped: who had nothing to say is named where others had, and stands in no group', async (t) => {
+test('grouped: hosts without output are named if others have output, and are in no group', async (t) => {
   const { sink, all } = paper()
   const said: string[] = []
   const output = new GroupedOutput(formatOptions({ stdout: sink, notice: (text) => void said.push(text) }))
@@ -98,7 +98,7 @@ test('grouped: who had nothing to say is named where others had, and stands in n
   t.false(all().includes('web[2-3]'))
 })
 
-test('grouped: output that looks the same is one group, whatever its line ends and colours', async (t) => {
+test('grouped: output that differs only in line ends or colours is one group', async (t) => {
   const { sink, all } = paper()
   const output = new GroupedOutput(formatOptions({ stdout: sink }))
   for (const [host, data] of [
@@ -111,7 +111,7 @@ test('grouped: output that looks the same is one group, whatever its line ends a
   t.regex(all(), /^-+\nweb\[1-3\] \(3\)\n-+\nx\n$/)
 })
 
-test('comparing takes a bounded time in all, and says when it was not enough', (t) => {
+test('comparing has a total time limit, and tells when it was exceeded', (t) => {
   const lines = (seed: number) =>
     Array.from({ length: 20_000 }, (_, at) => `${Math.imul(at + 1, seed) >>> 0}\n`).join('')
   const text = lines(2654435761)
@@ -120,7 +120,7 @@ test('comparing takes a bounded time in all, and says when it was not enough', (
   const differ = new Differ('web1', text, 'none', () => (now += took))
   t.is(differ.unified('web2', `${text}x\n`)?.split('\n').at(-2), '+x')
   t.false(differ.isSpent)
-  // A comparison is given what is left: 1 ms is too little for two texts that have nothing in common.
+  // A comparison gets the remaining time: 1 ms is too little for two texts that have nothing in common.
   took = 1
   t.is(differ.unified('web3', lines(40503)), undefined)
   t.true(differ.isSpent)
@@ -128,7 +128,7 @@ test('comparing takes a bounded time in all, and says when it was not enough', (
   t.is(new Differ('a', 'x\ny', 'none').unified('b', 'x\nz\n')?.split('\n')[2], '@@ -1,2 +1,2 @@')
 })
 
-test('a host has the same colour in every run; stderr is told apart without it too', (t) => {
+test('a host has the same colour in every run; stderr is distinguished without colours too', (t) => {
   t.is(hostPrefix('web1', 'stdout', 'none'), 'web1: ')
   t.is(hostPrefix('web1', 'stdout', 'many'), hostPrefix('web1', 'stdout', 'many'))
   const prefixes = Array.from({ length: 50 }, (_, at) =>

@@ -3,7 +3,7 @@ import { type Clock, StatusLine } from '../../../src/cli/output/status-line.ts'
 
 const eraseBelow = '\u001b[J'
 
-/** A terminal as far as these tests need one: rows, a cursor, `\r`, `\n` and "erase below"; it does not wrap. */
+/** A minimal terminal: rows, a cursor, `\r`, `\n` and "erase below", without wrapping. */
 class Terminal {
   columns = 40
   rows = ['']
@@ -37,7 +37,7 @@ class Terminal {
   }
 }
 
-/** Time that passes when the test says so. */
+/** A clock that the test advances. */
 class FakeClock implements Clock {
   #now = 0
   #due: { at: number; work: () => void }[] = []
@@ -73,7 +73,7 @@ function line(t: ExecutionContext, text = () => '1/2 done') {
   const status = new StatusLine(terminal, text, clock)
   t.teardown(() => status.end())
   const sink = { isTTY: true, write: (more: string) => void terminal.write(more) }
-  /** Half a second later. */
+  /** Checks the rows half a second later. */
   const shows = (...rows: string[]) => {
     clock.pass(500)
     t.deepEqual(terminal.rows, rows)
@@ -81,7 +81,7 @@ function line(t: ExecutionContext, text = () => '1/2 done') {
   return { terminal, clock, status, out: status.guard(sink), shows }
 }
 
-test('it stands below the output, is never part of it, and is gone at the end', async (t) => {
+test('the status line is below the output, never part of it, and is erased at the end', async (t) => {
   const { terminal, clock, status, out, shows } = line(t)
   shows('1/2 done')
   await out.write('web1: one\n')
@@ -93,7 +93,7 @@ test('it stands below the output, is never part of it, and is gone at the end', 
   t.is(terminal.rows.at(-1), '')
 })
 
-test('what is over soon has none; it is drawn at a bounded rate, and anew each second', async (t) => {
+test('a short run has no status line; it is drawn at a bounded rate, and again each second', async (t) => {
   let drawings = 0
   const { terminal, clock, out } = line(t, () => `drawing ${++drawings}`)
   clock.pass(299)
@@ -110,7 +110,7 @@ test('what is over soon has none; it is drawn at a bounded rate, and anew each s
   t.is(drawings, before + 3)
 })
 
-test('it is drawn on an empty line only', async (t) => {
+test('the status line is drawn on an empty line only', async (t) => {
   const { out, shows } = line(t)
   shows('1/2 done')
   await out.write('Password? ')
@@ -119,7 +119,7 @@ test('it is drawn on an empty line only', async (t) => {
   shows('Password? ok', '1/2 done')
 })
 
-test('while something is asked nothing is drawn, and what comes waits for the answer', async (t) => {
+test('while a question is open the status line is not drawn, and output waits for the answer', async (t) => {
   const { terminal, status, out, shows } = line(t)
   shows('1/2 done')
   status.ask()
@@ -132,7 +132,7 @@ test('while something is asked nothing is drawn, and what comes waits for the an
   shows('cancel it? l', 'web1: one', '1/2 done')
 })
 
-test('output that goes elsewhere passes by it', async (t) => {
+test('output that goes elsewhere does not affect the status line', async (t) => {
   const { terminal, status, shows } = line(t)
   shows('1/2 done')
   let piped = ''
@@ -141,7 +141,7 @@ test('output that goes elsewhere passes by it', async (t) => {
   t.deepEqual(terminal.rows, ['1/2 done'])
 })
 
-test('it never wraps, however narrow the terminal becomes; a width of 1 shows nothing', async (t) => {
+test('the status line never wraps, however narrow the terminal becomes; a width of 1 shows nothing', async (t) => {
   const { terminal, shows } = line(t, () => 'a line with wide 文字 and a\nbreak')
   shows('a line with wide 文字 and a break')
   for (const [columns, shown] of [

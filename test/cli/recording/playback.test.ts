@@ -13,7 +13,7 @@ const cast = ['{"version":2,"width":80,"height":24}', ...events.map((event) => J
   '\n',
 )
 
-test('a recording that is quit leaves the terminal as it was, and the screen too', async (t) => {
+test('quitting a recording restores the terminal and the screen', async (t) => {
   const home = temporaryDirectory(t)
   writeFileSync(join(home, 'x.cast'), cast)
   const line = `stty -g >before; ${rsm} recordings play x.cast; echo "exit $?"; stty -g >after`
@@ -25,7 +25,7 @@ test('a recording that is quit leaves the terminal as it was, and the screen too
   t.is(readFileSync(join(home, 'after'), 'utf8'), readFileSync(join(home, 'before'), 'utf8'))
 })
 
-test('a recording that was played says so in a line of its own', async (t) => {
+test('the end of a recording is printed on a line of its own', async (t) => {
   const home = temporaryDirectory(t)
   const lines = ['{"version":2,"width":80,"height":24}', '[0.01,"o","$ exit"]']
   writeFileSync(join(home, 'x.cast'), lines.join('\n'))
@@ -34,7 +34,7 @@ test('a recording that was played says so in a line of its own', async (t) => {
   t.regex(pty.shown, /\$ exit\r\n.*rsm: end of the recording\r\nexit 0\r\n$/s)
 })
 
-test('a recording goes into a pipe at once, without control sequences unless they are asked for, and a wrong pace is refused', async (t) => {
+test('a recording played into a pipe has no pauses, and control sequences only with --raw; an invalid speed is refused', async (t) => {
   const home = temporaryDirectory(t)
   const file = join(home, 'x.cast')
   writeFileSync(file, cast)

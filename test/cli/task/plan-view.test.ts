@@ -13,7 +13,7 @@ function planOf(count: number, options: ExecutionOptions) {
   return planView(hosts, options, script, 600)
 }
 
-test('a long plan folds batches of one size in a row, and keeps canaries apart', (t) => {
+test('a long plan folds consecutive batches of one size, and lists canaries separately', (t) => {
   const plan = planOf(1000, { strategy: 'ROLLING', batchSize: [1, '1%'] })
   t.is(plan.batches.length, 101)
   t.deepEqual(batchLines(plan.batches), [
@@ -23,7 +23,7 @@ test('a long plan folds batches of one size in a row, and keeps canaries apart',
   ])
 })
 
-test('a plan says all that was asked for, names of secret params and never their values', (t) => {
+test('a plan lists all options, and the names of secret params but never their values', (t) => {
   const plan = planOf(10, {
     strategy: 'PARALLEL',
     concurrency: 2,

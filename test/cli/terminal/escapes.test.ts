@@ -10,22 +10,26 @@ const cases: [title: string, typed: string, expected: (Typed | undefined)[]][] =
   ['after a line', 'ls\r~.', [send('ls\r'), leave]],
   ['after a line feed', 'ls\n~?', [send('ls\n'), help]],
   ['not within a line', 'ls ~.', [send('ls ~.')]],
-  ['suspends', '\r~\u001a', [send('\r'), suspend]],
-  ['twice is one, and no escape', '~~.', [send('~.')]],
-  ['three of them are two', '\r~~~.', [send('\r~~.')]],
-  ['before another key both are sent', '~x', [send('~x')]],
-  ['a line end ends it, and begins a line', '~\r~.', [send('~\r'), leave]],
-  ['help leaves the line where it was', '~?~.', [help, leave]],
+  ['Ctrl-Z suspends', '\r~\u001a', [send('\r'), suspend]],
+  ['two escape characters send one, and are not an escape', '~~.', [send('~.')]],
+  ['three escape characters send two', '\r~~~.', [send('\r~~.')]],
+  ['an escape character before another key is sent with it', '~x', [send('~x')]],
+  ['a line end ends an escape and begins a line', '~\r~.', [send('~\r'), leave]],
+  ['another escape may follow help', '~?~.', [help, leave]],
   [
-    'only what the user pastes ends a session',
+    'pasted text never ends a session',
     'a\r\u001b[200~x\r~.\u001b[201~',
     [send('a\r\u001b[200~x\r~.\u001b[201~')],
   ],
-  ['a paste ends', '\u001b[200~x\u001b[201~\r~.', [send('\u001b[200~x\u001b[201~\r'), leave]],
-  ['wide characters go through', '\r😀~é', [send('\r😀~é')]],
+  [
+    'an escape works after a paste',
+    '\u001b[200~x\u001b[201~\r~.',
+    [send('\u001b[200~x\u001b[201~\r'), leave],
+  ],
+  ['wide characters are sent', '\r😀~é', [send('\r😀~é')]],
 ]
 
-/** What would come of the text in one piece: what was sent joined, escapes in their places. */
+/** Joins the sent text, with escapes in their places, as if the input had come in one piece. */
 function joined(pieces: readonly (Typed | undefined)[]): string {
   return pieces
     .map((piece) => (piece === undefined ? '' : 'send' in piece ? piece.send : `<${piece.escape}>`))
@@ -39,12 +43,12 @@ for (const [title, typed, expected] of cases)
     t.is(joined(Array.from(typed).flatMap((key) => reader.read(key))), joined(expected), 'a key at a time')
   })
 
-test('escapes: another character, and none', (t) => {
+test('escapes: another character can be set, and none disables escapes', (t) => {
   t.deepEqual(new EscapeReader('%').read('~.\r%.'), [send('~.\r'), leave as Typed])
   t.deepEqual(new EscapeReader(undefined).read('~.'), [send('~.')])
 })
 
-test('escapes: the character is named as it is, as ^X, or none', (t) => {
+test('escapes: the character is given literally, as ^X, or as none', (t) => {
   t.is(escapeCharacter('%'), '%')
   t.is(escapeCharacter('^B'), '\u0002')
   t.is(escapeCharacter('^b'), '\u0002')

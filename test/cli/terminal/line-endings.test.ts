@@ -4,7 +4,7 @@ import { LineEndings } from '../../../src/cli/terminal/line-endings.ts'
 
 const text = fc.string({ unit: fc.constantFrom('\r', '\n', 'a', '😀'), maxLength: 30 })
 
-test('what a terminal made of line feeds is undone exactly, wherever it is cut into chunks', (t) => {
+test("the terminal's conversion of line feeds is undone exactly, wherever chunks are cut", (t) => {
   fc.assert(
     fc.property(text, fc.array(fc.nat(40)), (written, cuts) => {
       const shown = written.replaceAll('\n', '\r\n')

@@ -6,18 +6,18 @@ const cases: [title: string, output: string, undo: string][] = [
   ['nothing', 'text\r\n', ''],
   ['colours alone', `${escape}[38;2;1;2;3mx`, ''],
   ['the alternate screen and the mouse', `${escape}[?1049h${escape}[?1002;1006h`, '[?1006l[?1002l[?1049l[0m'],
-  ['what was taken back', `${escape}[?1049h${escape}[?2004h${escape}[?1049l`, '[?2004l[0m'],
+  ['modes that were reset', `${escape}[?1049h${escape}[?2004h${escape}[?1049l`, '[?2004l[0m'],
   ['a hidden cursor', `${escape}[?25l`, '[?25h[0m'],
   ['no wrapping', `${escape}[?7l`, '[?7h[0m'],
   ['the keypad', `${escape}=${escape}[?1h`, '[?1l>[0m'],
   ['keys as vim wants them', `${escape}[>4;2m`, '[>4m[0m'],
   ['keys as vim gives them back', `${escape}[>4;2m${escape}[>4;m`, ''],
-  ['keys in the way of kitty, twice', `${escape}[>1u${escape}[>5u`, '[<u[<u[0m'],
+  ['kitty keyboard encodings, twice', `${escape}[>1u${escape}[>5u`, '[<u[<u[0m'],
   ['a reset', `${escape}[?1049h${escape}c`, ''],
-  ['modes that hurt nobody', `${escape}[?12h`, ''],
+  ['harmless modes', `${escape}[?12h`, ''],
 ]
 for (const [title, output, undo] of cases)
-  test(`what programs did to the terminal is undone: ${title}`, (t) => {
+  test(`terminal modes set by programs are undone: ${title}`, (t) => {
     const modes = new TerminalModes()
     modes.see(output)
     t.is(modes.undo().replaceAll(escape, ''), undo)
@@ -26,7 +26,7 @@ for (const [title, output, undo] of cases)
     t.is(byCharacter.undo(), modes.undo(), 'a character at a time')
   })
 
-test('after it was undone for a while it can be done again', (t) => {
+test('modes that were undone can be set again', (t) => {
   const modes = new TerminalModes()
   modes.see(`${escape}[?1049h${escape}[>4;2m`)
   t.true(modes.isAlternate)
@@ -34,7 +34,7 @@ test('after it was undone for a while it can be done again', (t) => {
   t.is(modes.redo(), `${escape}[?1049h${escape}[>4;2m`)
 })
 
-test('the encodings of keys are a stack that keeps its newest, as a terminal does; a pop may take several', (t) => {
+test('key encodings are a bounded stack that drops the oldest, as in a terminal; a pop may remove several', (t) => {
   const modes = new TerminalModes()
   modes.see(`${escape}[>1u${escape}[>2u${escape}[>3u${escape}[<2u`)
   t.is(modes.redo(), `${escape}[>1u`)
@@ -49,16 +49,16 @@ test('the encodings of keys are a stack that keeps its newest, as a terminal doe
 
 const floods: [title: string, piece: string][] = [
   ['pushed encodings', `${escape}[>1u`],
-  ['pushed encodings, each another', `${escape}[>1u${escape}[>31u${escape}[<u`],
+  ['pushed encodings, all different', `${escape}[>1u${escape}[>31u${escape}[<u`],
   ['modes that come and go', `${escape}[?1049h${escape}[?1049l`],
   ['modes in one sequence', '1049;'],
   ['numbers without end', '1'],
-  ['beginnings', escape],
-  ['beginnings of sequences', `${escape}[?`],
+  ['incomplete escapes', escape],
+  ['incomplete sequences', `${escape}[?`],
   ['titles without an end', `${escape}]0;title`],
 ]
 for (const [title, piece] of floods)
-  test(`however much a host sends, little of it is kept, and all of it comes through: ${title}`, (t) => {
+  test(`a flood of modes from a host takes bounded memory, and later modes are understood: ${title}`, (t) => {
     const flood = `${escape}[?${piece.repeat(2_000_000 / piece.length)}`
     const whole = new TerminalModes()
     whole.see(flood)
@@ -66,9 +66,9 @@ for (const [title, piece] of floods)
     for (let at = 0; at < flood.length; at += 7) torn.see(flood.slice(at, at + 7))
     for (const modes of [whole, torn]) {
       for (const end of ['h', 'm', 'u', `${escape}[>${'0'.repeat(100)}7u`]) modes.see(end)
-      t.true(modes.undo().length < 1000, 'what undoes it')
-      t.true(modes.redo().length < 1000, 'what does it again')
+      t.true(modes.undo().length < 1000, 'the undo sequence is short')
+      t.true(modes.redo().length < 1000, 'the redo sequence is short')
       modes.see(`${escape}c${escape}[?25l`)
-      t.is(modes.undo(), `${escape}[?25h${escape}[0m`, 'what comes after it is understood')
+      t.is(modes.undo(), `${escape}[?25h${escape}[0m`, 'later modes are understood')
     }
   })

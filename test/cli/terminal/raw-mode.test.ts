@@ -5,7 +5,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { type FakeAttachment, startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
 import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 
-/** `rsm terminal web1` on a terminal, attached, with what `stty` says before and after. */
+/** Attaches `rsm terminal web1` on a terminal, and records the output of `stty` before and after. */
 async function onTerminal(t: ExecutionContext, env: Record<string, string> = {}) {
   const server = await startFakeTerminal(t)
   const home = temporaryDirectory(t)
@@ -29,7 +29,7 @@ for (const [signal, exit] of [
   ['SIGHUP', 129],
   ['SIGINT', 130],
 ] as const)
-  test(`F20 after ${signal} the session is ended, and the terminal is as it was`, async (t) => {
+  test(`F20 ${signal} ends the session and restores the terminal`, async (t) => {
     const { pty, client, modes, pid } = await onTerminal(t)
     process.kill(pid(), signal)
     await client.next('TERMINAL_CLOSE')
@@ -40,7 +40,7 @@ for (const [signal, exit] of [
     t.true(pty.shown.includes('\u001b[?1002l\u001b[?1049l'))
   })
 
-test('F20 after a crash the terminal is as it was', async (t) => {
+test('F20 the terminal is restored after a crash', async (t) => {
   const crash = 'process.on("SIGUSR2",()=>{throw new Error("a crash for a test")})'
   const { pty, modes, pid } = await onTerminal(t, {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}`,
@@ -51,7 +51,7 @@ test('F20 after a crash the terminal is as it was', async (t) => {
   t.is(modes('after'), modes('before'))
 })
 
-test('every byte of the output comes through as it was, and every key but the escapes', async (t) => {
+test('every byte of the output passes unchanged, and so does every key except escapes', async (t) => {
   const { pty, client, modes } = await onTerminal(t)
   const output = 'a\nb\tc\r\n\u001b[38;2;1;2;3m漢字\u001b[0m\u001b]0;title\u0007'
   client.send('TERMINAL_OUTPUT', { sequence: 1, data: output })
@@ -71,7 +71,7 @@ test('every byte of the output comes through as it was, and every key but the es
   t.is(modes('after'), modes('before'))
 })
 
-test('a full disk under stdout ends the session, and is said', async (t) => {
+test('a full disk under stdout ends the session, and is reported', async (t) => {
   const server = await startFakeTerminal(t)
   const home = temporaryDirectory(t)
   const line = `${rsm} terminal web1 -- make >/dev/full 2>err; echo "exit $?"`
@@ -86,10 +86,10 @@ test('a full disk under stdout ends the session, and is said', async (t) => {
 })
 
 for (const [title, end, exit] of [
-  ['ends by itself', { exitCode: 7, signal: null, reason: null }, 7],
+  ['exits', { exitCode: 7, signal: null, reason: null }, 7],
   ['is ended by a signal', { exitCode: null, signal: 'SIGKILL', reason: null }, 137],
 ] as const)
-  test(`the exit code is the one of the shell, and the terminal is as it was, when it ${title}`, async (t) => {
+  test(`rsm exits with the shell's code and restores the terminal when the shell ${title}`, async (t) => {
     const { pty, client, modes } = await onTerminal(t)
     client.send('TERMINAL_CLOSED', end)
     await pty.ended
@@ -97,7 +97,7 @@ for (const [title, end, exit] of [
     t.is(modes('after'), modes('before'))
   })
 
-test('watching that began while the connection was lost is told when it is back, and so is its end', async (t) => {
+test('watching that starts or ends while the connection is lost is announced after reconnecting', async (t) => {
   const { server, pty, client } = await onTerminal(t)
   client.socket.terminate()
   const second = await server.client()
@@ -112,7 +112,7 @@ test('watching that began while the connection was lost is told when it is back,
   t.is(pty.shown.split('admin reads along').length, 2)
 })
 
-test('what the server refuses of a session is said once, however often it comes', async (t) => {
+test('a repeated refusal of the server during a session is printed once', async (t) => {
   const { pty, client } = await onTerminal(t)
   const message = 'input dropped on the host'
   for (let at = 0; at < 50; at++) client.send('ERROR', { code: 413, message, refId: null })
@@ -121,7 +121,7 @@ test('what the server refuses of a session is said once, however often it comes'
   t.is(pty.shown.split(message).length, 2)
 })
 
-test('what ended a session is said on the screen that was given back', async (t) => {
+test('the reason for the end of a session is printed on the restored screen', async (t) => {
   const { pty, client } = await onTerminal(t)
   client.send('TERMINAL_CLOSED', { exitCode: null, signal: null, reason: 'the agent was stopped' })
   t.is(await pty.ended, 0)

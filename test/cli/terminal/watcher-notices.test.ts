@@ -1,7 +1,7 @@
 import test from 'ava'
 import { WatcherNotices } from '../../../src/cli/terminal/watcher-notices.ts'
 
-test('who reads along is told whenever it is news: at first, and after what happened unseen', (t) => {
+test('watchers are announced when they change: at first, and after unseen changes', (t) => {
   const told = new WatcherNotices()
   t.is(told.attached([]), null)
   t.is(told.attached(['ann']), 'ann reads along')
@@ -11,7 +11,7 @@ test('who reads along is told whenever it is news: at first, and after what happ
   t.is(told.attached([]), 'no one is watching any more')
 })
 
-test('after a notice of it, the next attachment says how it stands', (t) => {
+test('the next attachment after a notice about watchers announces the current state', (t) => {
   const told = new WatcherNotices()
   told.attached([])
   told.noticed('host-away')

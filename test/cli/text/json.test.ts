@@ -1,7 +1,7 @@
 import test from 'ava'
 import { jsonText } from '../../../src/cli/text/sanitize.ts'
 
-test('JSON holds nothing that a terminal obeys, and parses to the same data', (t) => {
+test('JSON holds no control characters that affect a terminal, and parses to the same data', (t) => {
   const all = Array.from({ length: 0x2100 }, (_, at) => String.fromCharCode(at)).join('')
   const data = { [all]: [all, 1, null, { name: 'é 😀' }] }
   for (const indent of [undefined, 2]) {

@@ -14,7 +14,7 @@ const rows = [
   { name: 'a-longer-name', note: 'x' },
 ]
 
-test('a table has no borders and no blanks at the end of its lines', (t) => {
+test('a table has no borders and no trailing blanks', (t) => {
   t.is(
     renderTable(rows, columns),
     'NAME           NOTE\nweb1           a rather long note about this host\na-longer-name  x',
@@ -22,12 +22,12 @@ test('a table has no borders and no blanks at the end of its lines', (t) => {
 })
 
 for (const width of [1, 10, 30, 60, 200])
-  test(`a table on a terminal of ${width} columns fits, or is as narrow as it gets`, (t) => {
+  test(`a table on a terminal of ${width} columns fits, or has its smallest width`, (t) => {
     for (const line of renderTable(rows, columns, width).split('\n'))
       t.true(line.length <= Math.max(width, 14))
   })
 
-test('where there is no room, columns are short, then spare ones are left out, and only then a text is cut', (t) => {
+test('a table without room first shortens columns, then omits spare columns, and only then cuts text', (t) => {
   const task = { id: '01JNZ8Q3V5', script: 'systemctl restart nginx', by: 'admin', at: '2026-11-21 16:40:57' }
   const all: Column<typeof task>[] = [
     { heading: 'TASK', value: ({ id }) => id, essential: true },
@@ -46,7 +46,7 @@ test('where there is no room, columns are short, then spare ones are left out, a
   )
 })
 
-test('a long text in the last column is cut down to 40 columns before the other columns are short', (t) => {
+test('a long text in the last column is cut to 40 columns before other columns are shortened', (t) => {
   const entry = { at: '2026-11-21 16:40:57', what: `echo ${'x'.repeat(60)}` }
   const all: Column<typeof entry>[] = [
     { heading: 'TIME', value: ({ at }) => at, short: ({ at }) => at.slice(11), essential: true },
@@ -57,7 +57,7 @@ test('a long text in the last column is cut down to 40 columns before the other 
   t.is(line(60), `16:40:57  echo ${'x'.repeat(44)}…`)
 })
 
-test('a text that goes on below is whole, under its heading, in any script', (t) => {
+test('wrapped text is complete and below its heading, in any writing system', (t) => {
   const wrapped: Column<{ name: string; note: string }>[] = [
     { heading: 'NAME', value: (row) => row.name, essential: true },
     { heading: 'NOTE', value: (row) => row.note, wrap: true },
@@ -73,7 +73,7 @@ test('a text that goes on below is whole, under its heading, in any script', (t)
   t.is(renderTable(two, wrapped, 80), 'NAME  NOTE\nweb1  agent gone 接続が切れた for 30 s\nweb2  x')
 })
 
-test('on a terminal too narrow for every column the last go, so that no row wraps', (t) => {
+test('a terminal too narrow for all columns omits the last ones, so that no row wraps', (t) => {
   const host = {
     id: 1,
     name: 'web1',
@@ -95,7 +95,7 @@ test('on a terminal too narrow for every column the last go, so that no row wrap
   t.is(renderTable([host], all, 40).split('\n')[0], 'ID  HOSTNAME  STATUS  IP        TAGS')
 })
 
-test('a short time is that of the day, or how many days ago, in at most 10 characters', (t) => {
+test('a short time is a time of day, a number of days or a date, in at most 10 characters', (t) => {
   const now = new Date('2026-11-21T03:00:00Z')
   const cases: [string | null, string][] = [
     ['2026-11-21T02:40:57.000Z', '02:40:57'],
@@ -108,7 +108,7 @@ test('a short time is that of the day, or how many days ago, in at most 10 chara
   for (const [iso, shown] of cases) t.is(showShortTime(iso, true, now), shown)
 })
 
-test('a time is shown whole, short or not at all, and never cut', (t) => {
+test('a time is shown whole, shortened or not at all, and never cut', (t) => {
   const row = { name: 'a-long-name-of-a-thing', at: new Date().toISOString() }
   const all: Column<typeof row>[] = [
     { heading: 'NAME', value: ({ name }) => name, essential: true },
@@ -128,12 +128,12 @@ test('a time is shown whole, short or not at all, and never cut', (t) => {
   t.is(line(31), row.name)
 })
 
-test('data of hosts has no control sequences and stays in its row', (t) => {
+test('data of hosts loses its control sequences and stays in its row', (t) => {
   const text = renderTable([{ name: 'a\u001b[2Jb\nc', note: '' }], columns)
   t.is(text, 'NAME  NOTE\nab c')
 })
 
-test('wide, joined and combining characters keep the columns straight, and are never cut in two', (t) => {
+test('columns stay aligned with wide, joined and combining characters, which are never split', (t) => {
   const names = [
     'web1',
     '数据库服务器',
@@ -163,7 +163,7 @@ test('wide, joined and combining characters keep the columns straight, and are n
   t.true(cut.every((line) => widthOf(line) <= 15 && !/\ufffd|\u200d.?$/u.test(line)))
 })
 
-test('on a narrow terminal the columns that tell the rows apart give way last', (t) => {
+test('on a narrow terminal, the columns that identify rows are shortened last', (t) => {
   const kept: Column<(typeof rows)[number]>[] = [
     { heading: 'NAME', value: (row) => row.name, essential: true },
     ...columns.slice(1),
@@ -173,14 +173,14 @@ test('on a narrow terminal the columns that tell the rows apart give way last', 
   t.is(widthOf(line[1] ?? ''), 24)
 })
 
-test('the fields of a record are wrapped at their words on a terminal, and a longer word stays whole', (t) => {
+test('the fields of a record wrap between words on a terminal, and a longer word stays whole', (t) => {
   const fields = { limits: 'none (it can limit memory, processes, cpu)', id: 'a'.repeat(50) }
   const lines = ['limits  none (it can limit memory,', '        processes, cpu)', `id      ${'a'.repeat(50)}`]
   t.is(renderFields(fields, [], 40), lines.join('\n'))
 })
 
-// Serial: they change what all tests of this process have as their terminal.
-test.serial('A16 states have their colours, on a terminal that wants colours only', (t) => {
+// Serial: changes the terminal of all tests in this process.
+test.serial('A16 states have colours, only on a terminal with colours', (t) => {
   const states = ['FAILED', 'OFFLINE', 'WARNING', 'SUCCESS', 'RUNNING', '漢字'].map((state) => ({ state }))
   const table = () =>
     renderTable(states, [
@@ -206,10 +206,10 @@ test.serial('A16 states have their colours, on a terminal that wants colours onl
     ['SUCCESS', 32],
   ] as const)
     t.true(coloured.includes(`\u001b[${code}m${state}\u001b[39m`), state)
-  t.is(stripVTControlCharacters(coloured), plain, 'the columns stay straight')
+  t.is(stripVTControlCharacters(coloured), plain, 'the columns stay aligned')
 })
 
-test('A16 before a column is left out or a time cut, an id is told by its end', (t) => {
+test('A16 an id is shortened to its end before a column is omitted or a time cut', (t) => {
   const task = { id: '01M7ZEF5G74K5B44GT1WC0PYME', at: '08:15:30' }
   const both: Column<typeof task>[] = [
     { heading: 'TASK', value: ({ id }) => id, essential: true, shortest: ({ id }) => id.slice(-6) },

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { showTime, withLocalTimes } from '../../../src/cli/text/time.ts'
 
-test('A16 times within sentences are shown as all others are', (t) => {
+test('A16 times within sentences are shown like other times', (t) => {
   const at = '2026-11-22T07:43:14.470Z'
   const local = showTime(at, false)
   t.is(

@@ -4,7 +4,7 @@ import { resultRow } from '../../../src/cli/tui/view/host-row.ts'
 import type { LogEntry } from '../../../src/core/protocol/http/logs.ts'
 import { resultOf } from '../../fixtures/fake-server.ts'
 
-test('a host says which phase it is in, and so do the lines that it wrote then', (t) => {
+test("a host's row shows its phase, and so do the lines written in that phase", (t) => {
   const running = { status: 'RUNNING', exitCode: null, completedAt: null } as const
   const stateIn = (phase: 'SCRIPT' | 'VERIFY' | 'ROLLBACK') =>
     resultRow(resultOf('web1', { ...running, phase }), 0).state

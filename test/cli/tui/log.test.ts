@@ -19,7 +19,7 @@ const entryOf = (id: number, data: string, hostId = 1, stream: Stream = 'stdout'
 })
 const textsOf = (lines: readonly LogLine[]) => lines.map(({ text }) => text)
 
-/** What a server would answer of this log; an entry is made when it is asked for. */
+/** Answers like a server with this log; entries are created on request. */
 function serverOf(count: number, entryAt: (n: number) => LogEntry, asked: LogQuery[] = []) {
   const idOf = (n: number) => n + 1
   return async (query: LogQuery): Promise<LogPage> => {
@@ -56,7 +56,7 @@ async function readerOf(page: (query: LogQuery) => Promise<LogPage>) {
   return { reader, faults }
 }
 
-test('S06 lines are put together of each host and stream by itself, and hold nothing that a terminal obeys', (t) => {
+test('S06 lines are assembled for each host and stream separately, and hold no control sequences', (t) => {
   const lines = new LogLines()
   const pushed = [
     entryOf(1, 'one\ntw', 1),
@@ -76,7 +76,7 @@ test('S06 lines are put together of each host and stream by itself, and hold not
   t.regex(long?.text ?? '', /^x{8192} \(9991808 characters more\)$/)
 })
 
-test('a window is the same part of the log whatever pages made it, within its bounds; lines keep their numbers', (t) => {
+test('a window shows the same lines whichever pages it was read in, and is bounded; lines keep their numbers', (t) => {
   const piece = fc.tuple(
     fc.constantFrom('a', 'b\n', 'c\nd', '\n', 'e\nf\n', '漢\r\n'),
     fc.integer({ min: 1, max: 2 }),
@@ -110,7 +110,7 @@ test('a window is the same part of the log whatever pages made it, within its bo
           t.is(window.ended - window.first, whole.length)
           for (let number = window.first; number < window.ended; number++) {
             const text = window.line(number)?.text ?? 'none'
-            // What is held may have more of its beginning than is there now, never another end.
+            // A held line may have more of its beginning than the pages have now, but never another end.
             t.true(text.endsWith(whole[number - window.first]?.text ?? 'lost'))
             const known = seen.get(number)
             t.true(known === undefined || known.endsWith(text) || text.endsWith(known), `${known} ${text}`)
@@ -130,7 +130,7 @@ test('a window is the same part of the log whatever pages made it, within its bo
     ),
     {
       numRuns: 200,
-      // The beginning of a line without an end is let go of.
+      // The window drops the beginning of a line without an end.
       examples: [
         [
           Array.from({ length: 20 }, () => ['a', 1] as [string, number]),
@@ -147,7 +147,7 @@ const said = new Map([
   [100_000, ' pin'],
   [690_000, ' needle'],
 ])
-/** Fifty lines an entry; two of all say something else. */
+/** Each entry has fifty lines; only two lines differ. */
 const entryAt = (n: number): LogEntry => {
   const first = n * 50
   const lines = Array.from({ length: 50 }, (_, at) => `line ${first + at}${said.get(first + at) ?? ''}\n`)
@@ -163,7 +163,7 @@ test('a log of 1 M lines is read, searched and jumped through with a bounded win
   t.is(window.line(window.end - 1)?.text, 'line 999999')
   t.true(window.isAtEnd)
   reader.want('newer')
-  t.is(asked.length, 1, 'nothing is asked for where nothing follows')
+  t.is(asked.length, 1, 'no page is requested after the end')
 
   for (let page = 0; page < 10; page++) {
     const { previous } = window
@@ -179,7 +179,7 @@ test('a log of 1 M lines is read, searched and jumped through with a bounded win
   bounded()
   const held = window.first
   t.is(await reader.find({ matches: holds('pin'), direction: 'down', from: up ?? 0 }), null)
-  t.is(window.first, held, 'a search that finds nothing moves nothing')
+  t.is(window.first, held, 'a failed search does not move the window')
   reader.want('head')
   await until('the beginning', () => window.previous === 0)
   t.is(window.line(window.first)?.text, 'line 0')
@@ -205,7 +205,7 @@ test('a log of 1 M lines is read, searched and jumped through with a bounded win
   t.deepEqual(faults, [])
 })
 
-test('a follower reads on from its cursor, and goes on at the end of a log that ran away from it', async (t) => {
+test('a follower reads on from its cursor, and skips to the end of a log that is too far ahead', async (t) => {
   const log = { count: 10 }
   const asked: LogQuery[] = []
   const { reader } = await readerOf((query) => serverOf(log.count, entryAt, asked)(query))
@@ -213,7 +213,7 @@ test('a follower reads on from its cursor, and goes on at the end of a log that 
   reader.heard(12, 1, 'stdout')
   t.true(reader.isBehind)
   reader.want('newer')
-  await until('it comes', () => reader.window.next === 12)
+  await until('the new entries are read', () => reader.window.next === 12)
   t.is(asked.at(-1)?.after, 10)
   t.false(reader.isBehind)
   reader.heard(12 + 2_000_000, 1, 'stdout')
@@ -225,7 +225,7 @@ test('a follower reads on from its cursor, and goes on at the end of a log that 
   reader.close()
 })
 
-test('a page that was asked for before a search has moved the window is put on nowhere', async (t) => {
+test('a page requested before a search moved the window is discarded', async (t) => {
   const server = serverOf(4_000, entryAt)
   const held = { isHeld: false, release: () => undefined as void }
   const { reader } = await readerOf(async (query) => {
@@ -251,7 +251,7 @@ test('a page that was asked for before a search has moved the window is put on n
   reader.close()
 })
 
-test('a search downwards finds what has come since the window was read, and ends where no more has', async (t) => {
+test('a search downwards finds lines newer than the window, and ends at the end of the log', async (t) => {
   let written = 3
   const entry = (n: number) => entryOf(n + 1, `line ${n}\n`)
   const { reader } = await readerOf((query) => serverOf(written, entry)(query))
@@ -262,13 +262,13 @@ test('a search downwards finds what has come since the window was read, and ends
   reader.heard(5, 1, 'stdout')
   const found = await find('line 4')
   t.is(window.line(found ?? 0)?.text, 'line 4')
-  // Heard of, and not there: the log may have been cut after it.
+  // Announced but missing: the log may have been cut since.
   reader.heard(9, 1, 'stdout')
   t.is(await find('line 7'), null)
   reader.close()
 })
 
-test('a viewport follows, stays where it was scrolled to whatever comes, and follows again at the end', (t) => {
+test('a viewport follows, keeps its place once scrolled, and follows again at the end', (t) => {
   const all: string[] = Array.from({ length: 10 }, (_, n) => `line ${n}`)
   const lines = {
     first: 0,
@@ -297,7 +297,7 @@ test('a viewport follows, stays where it was scrolled to whatever comes, and fol
   t.deepEqual(shown(), ['ne 7', 'ne 8', 'ne 9', 'longer line'])
   view.wrap = true
   view.scroll(lines, Number.POSITIVE_INFINITY, false)
-  t.false(view.isFollowing, 'the end of what is read is not the end of the log')
+  t.false(view.isFollowing, 'the end of the window is not the end of the log')
   view.scroll(lines, 1, true)
   t.true(view.isFollowing)
   view.scroll(lines, Number.NEGATIVE_INFINITY)
@@ -308,7 +308,7 @@ test('a viewport follows, stays where it was scrolled to whatever comes, and fol
   t.true(view.rows(lines).some(({ number }) => number === 12))
 })
 
-test('A16 lines are broken at blanks; where there is none near the end of a row, in the word', (t) => {
+test('A16 lines wrap at blanks, or within a word if no blank is near the end of the row', (t) => {
   const cases: [text: string, width: number, rows: string[]][] = [
     ['the disk of web1 is full', 10, ['the disk', 'of web1 is', 'full']],
     ['exactly so', 10, ['exactly so']],

@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 
 const size = { cols: 80, rows: 14 }
 
-/** A task on a screen that is no terminal. */
+/** Opens a task on a screen without a terminal. */
 async function openTui(t: ExecutionContext, { url }: TestServer, token: string, taskId: string) {
   let shown = ''
   let listener: ScreenListener | undefined
@@ -43,7 +43,7 @@ async function openTui(t: ExecutionContext, { url }: TestServer, token: string, 
     await left
   })
   const shows = (pattern: RegExp) =>
-    until(`it shows ${pattern}`, async () => pattern.test(shown)).catch(() => {
+    until(`the screen shows ${pattern}`, async () => pattern.test(shown)).catch(() => {
       throw new Error(`not ${pattern}:\n${shown}`)
     })
   return { press, shows, left }
@@ -57,7 +57,7 @@ async function serverWithTask(t: ExecutionContext, options: object) {
   return { server, taskId: (await server.data('POST', '/api/tasks', body)).taskId as string }
 }
 
-test('a VIEWER is told that cancelling and retrying are not allowed, and stays', async (t) => {
+test('a VIEWER sees that cancelling and retrying are not allowed, and the TUI stays open', async (t) => {
   const { server, taskId } = await serverWithTask(t, { async: true, queueSeconds: 3_600 })
   const { token } = await server.data('POST', '/api/tokens', { name: 'viewer', role: 'VIEWER' })
   const { press, shows, left } = await openTui(t, server, token, taskId)
@@ -76,7 +76,7 @@ test('a VIEWER is told that cancelling and retrying are not allowed, and stays',
   t.deepEqual(await left, { exit: 0, runningTask: null })
 })
 
-test('a task with secret params is not run again without them: what asks for them is said, whole', async (t) => {
+test('a task with secret params is not retried without them; the complete command that asks for them is shown', async (t) => {
   const { server, taskId } = await serverWithTask(t, { secretParams: { PASSWORD: 'x' } })
   const { press, shows } = await openTui(t, server, server.token, taskId)
   await shows(/FAILED/)
@@ -85,7 +85,7 @@ test('a task with secret params is not run again without them: what asks for the
   t.is((await server.data('GET', '/api/tasks')).totalElements, 1)
 })
 
-test('a log that can not be read is read as soon as it can, and that it is not is said until then', async (t) => {
+test('a log that cannot be read is retried until it can, and the error is shown until then', async (t) => {
   const { server, taskId } = await serverWithTask(t, {})
   const { press, shows } = await openTui(t, server, server.token, taskId)
   await shows(/all hosts [^]*no output/)

@@ -5,7 +5,7 @@ import type { Row } from '../../../src/cli/tui/screen/screen.ts'
 
 const escape = '\u001b'
 
-test('keys and mouse reports are told apart however the reads cut them', (t) => {
+test('keys and mouse reports are recognized wherever reads split them', (t) => {
   const whole = [
     'a',
     'ü',
@@ -27,7 +27,7 @@ test('keys and mouse reports are told apart however the reads cut them', (t) => 
   t.deepEqual(atOnce.push(text), whole)
   t.false(atOnce.isTorn)
   const torn = new InputPieces()
-  // What an escape begins is torn after every character.
+  // Escape sequences are split after every character.
   const points = Array.from(text)
   t.deepEqual(
     points.flatMap((point) => torn.push(point)),
@@ -37,10 +37,14 @@ test('keys and mouse reports are told apart however the reads cut them', (t) => 
   t.deepEqual(alone.push(escape), [])
   t.true(alone.isTorn)
   t.deepEqual(alone.flush(), [escape])
-  t.deepEqual(alone.push(`${escape}[${'1'.repeat(100)}`).length > 0, true, 'what is no key is not waited for')
+  t.deepEqual(
+    alone.push(`${escape}[${'1'.repeat(100)}`).length > 0,
+    true,
+    'an invalid sequence is not waited for',
+  )
 })
 
-test('only the lines that differ are drawn again, and all of them when the screen was another', (t) => {
+test('only changed lines are redrawn, and all lines after the screen was cleared', (t) => {
   const row = (text: string): Row => [{ at: 0, spans: [{ text }] }]
   const painter = new Painter(true)
   const size = { cols: 10, rows: 3 }
@@ -54,7 +58,7 @@ test('only the lines that differ are drawn again, and all of them when the scree
   t.true(painter.paint({ rows: [row('one')], mouse: true }, size).includes('one'))
 })
 
-test('S06 what is painted moves no cursor, whatever its text; colours are left out where they are not wanted', (t) => {
+test('S06 painted text never moves the cursor; colours are omitted if they are disabled', (t) => {
   const hostile = `${escape}[2J${escape}]0;title\u0007{red-fg}a\u202eb\nc\td`
   const row: Row = [
     { at: 0, spans: [{ text: hostile, style: { fg: 'red', bold: true } }] },

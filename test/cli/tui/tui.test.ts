@@ -21,7 +21,7 @@ type Routes = Parameters<typeof startFakeServer>[1]
 const running = taskOf([resultOf('web1', { status: 'RUNNING' })], { status: 'RUNNING' })
 const ready = (response: ServerResponse) => eventStream(response)('ready', { id: '1' }, '1')
 
-/** `rsm tui` on a screen that is looked at only, before a server of these routes. */
+/** Opens `rsm tui` on a screen without a terminal, with a server of these routes. */
 async function openTui(
   t: ExecutionContext,
   routes: Routes,
@@ -59,20 +59,20 @@ async function openTui(
   return { tui, server, calls, press, shows }
 }
 
-/** A handler that never answers, and what became of those who asked it. */
+/** A handler that never answers, and a wait until its clients have disconnected. */
 function silence() {
   const given: Promise<unknown>[] = []
   const handler = (_seen: unknown, response: ServerResponse) => {
     given.push(once(response, 'close'))
     return undefined
   }
-  /** Resolves once nobody waits any more: soon, for a call by itself waits a minute. */
+  /** Resolves once no client waits any more. `until` ends sooner than a call, which waits a minute. */
   const left = async () => {
     let isLeft = false
     void Promise.all(given).then(() => {
       isLeft = true
     })
-    await until('nobody waits any more', () => isLeft)
+    await until('no client waits any more', () => isLeft)
   }
   return { handler, given, left }
 }
@@ -108,17 +108,17 @@ const hung: readonly {
   },
 ]
 for (const { title, taskId, asks, routes } of hung)
-  test(`leaving waits for no server that hangs: ${title}`, async (t) => {
+  test(`quitting does not wait for a server that hangs: ${title}`, async (t) => {
     const { handler, given, left } = silence()
     const { tui, press } = await openTui(t, routes(handler), taskId)
     const ended = tui.run()
-    await until('it has asked', () => given.length >= asks)
+    await until('the server is asked', () => given.length >= asks)
     press('q')
     t.like(await ended, { exit: 0 })
     await left()
   })
 
-test('a cancellation just before leaving still reaches the server, and is waited for a moment only', async (t) => {
+test('a cancellation just before quitting reaches the server, and its answer is waited for only briefly', async (t) => {
   const reading = silence()
   const cancelling = silence()
   const { tui, press, shows } = await openTui(
@@ -134,12 +134,12 @@ test('a cancellation just before leaving still reaches the server, and is waited
   await shows('web1')
   press('c', 'y', 'q')
   t.like(await ended, { exit: 0, runningTask: 'task-1' })
-  await until('the order has come', () => cancelling.given.length === 1)
+  await until('the cancellation has arrived', () => cancelling.given.length === 1)
   await cancelling.left()
   await reading.left()
 })
 
-test('a page that was asked for before the stream was cut does not hide that it is', async (t) => {
+test('a page requested before the stream was cut does not hide the reconnecting notice', async (t) => {
   const pages: ServerResponse[] = []
   const streams: ServerResponse[] = []
   const { tui, press, shows } = await openTui(
@@ -155,7 +155,7 @@ test('a page that was asked for before the stream was cut does not hide that it 
     'task-1',
   )
   const ended = tui.run()
-  await until('both are asked for', () => pages.length > 0 && streams.length > 0)
+  await until('the page and the stream are requested', () => pages.length > 0 && streams.length > 0)
   streams[0]?.destroy()
   await shows('trying again')
   const entry = { id: 1, hostId: 1, hostname: 'web1', stream: 'stdout', sequence: 0, data: 'late\n' }
@@ -167,7 +167,7 @@ test('a page that was asked for before the stream was cut does not hide that it 
   t.like(await ended, { exit: 0 })
 })
 
-test('output that came while nobody told of it is read once the task is followed, and followed again', async (t) => {
+test('output stored without a stream is read once the task is followed, and again after a reconnect', async (t) => {
   const streams: ServerResponse[] = []
   const log: object[] = []
   const store = (data: string) => {
@@ -184,7 +184,7 @@ test('output that came while nobody told of it is read once the task is followed
           return undefined
         }
         const after = Number(query.get('after') ?? 0)
-        // One at a time, as of a log of which a page holds not all.
+        // One entry at a time, as if a page did not hold the whole log.
         const entries = log.slice(after, after + 1)
         return { taskId: 'task-1', entries, next: after + entries.length, previous: 0 }
       },
@@ -202,7 +202,7 @@ test('output that came while nobody told of it is read once the task is followed
   await shows('trying again')
   store('in the gap\n')
   store('at its end, in the middle of a line')
-  await until('it is followed again', () => streams.length === 2)
+  await until('the task is followed again', () => streams.length === 2)
   eventStream(streams[1] as ServerResponse)('task', running)
   await shows('in the gap')
   await shows('at its end')
@@ -210,7 +210,7 @@ test('output that came while nobody told of it is read once the task is followed
   t.like(await ended, { exit: 0 })
 })
 
-test('what ends a room while a session has the terminal ends it when the session does; the screen stays given back', async (t) => {
+test('an error while a session has the terminal ends the TUI after the session, without redrawing the screen', async (t) => {
   const session = { end: () => undefined as void }
   const streams: ServerResponse[] = []
   const { tui, server, calls, press, shows } = await openTui(
@@ -230,11 +230,11 @@ test('what ends a room while a session has the terminal ends it when the session
   const ended = t.throwsAsync(tui.run(), { code: 'gone' })
   await shows('web1')
   await until('the task is followed', () => streams.length > 0)
-  // The last one is for whoever has the terminal.
+  // The last key is for the session that has the terminal.
   press('j', 't', 'q')
   streams[0]?.end()
   await until('the stream is refused', () => streams[1]?.writableFinished === true)
-  // What comes later has come, too.
+  // Wait until later responses have arrived too.
   await (await fetch(`${server.url}/api/tasks/task-1`)).text()
   for (let at = 0; at < 10; at++) await turn()
   t.deepEqual(calls, ['enter', 'leave'])
@@ -243,7 +243,7 @@ test('what ends a room while a session has the terminal ends it when the session
   t.deepEqual(calls, ['enter', 'leave', 'close'])
 })
 
-test('a signal ends the wait for a session that does not begin, and then all of it', async (t) => {
+test('a signal ends the wait for a session that does not start, and then the TUI', async (t) => {
   const { tui, calls, press, shows } = await openTui(
     t,
     {
@@ -264,7 +264,7 @@ test('a signal ends the wait for a session that does not begin, and then all of 
   t.deepEqual(calls, ['enter', 'leave', 'close'])
 })
 
-test('A16 keys that are pressed before the first data have come act on it', async (t) => {
+test('A16 keys pressed before the first data arrives act on it', async (t) => {
   let come = () => {}
   const comes = new Promise<void>((resolve) => {
     come = resolve

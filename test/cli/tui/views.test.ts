@@ -20,7 +20,7 @@ process.env['LC_ALL'] = 'C.UTF-8'
 const now = Date.parse('2026-03-02T10:00:00.000Z')
 const usual: Size = { cols: 80, rows: 14 }
 
-/** The frame as a terminal shows it: each segment in its column. */
+/** The rows of a frame as a terminal shows them: each segment in its column. */
 function screenOf({ rows }: Frame): string[] {
   return rows.map((row) => {
     let line = ''
@@ -109,7 +109,7 @@ async function openTask(
   await until('the log is read', () => reader.isLoaded)
   const settled = async () => {
     screen()
-    await until('it is read', () => reader.isLoaded && reader.searching === null)
+    await until('the selection is read', () => reader.isLoaded && reader.searching === null)
     return screen()
   }
   return { state, view, did, screen, press, settled }
@@ -122,7 +122,7 @@ const fleet = [
   resultOf(3, 'web3', { status: 'PENDING', duration: null }),
 ]
 
-test('a task: failures first, its counts, the log of all; then that of the chosen host', async (t) => {
+test('a task shows failures first, its counts and the log of all hosts, or of the chosen one', async (t) => {
   const { screen, press, settled } = await openTask(t, fleet)
   const shown = screen()
   t.regex(shown[0] ?? '', /^ .*task-1 +RUNNING +\S+$/)
@@ -136,7 +136,7 @@ test('a task: failures first, its counts, the log of all; then that of the chose
     ['  web1  all is well', '! web2  disk is full', '  web10 漢字 is well'],
   )
   press('tab', 'g')
-  t.regex(screen()[2] ?? '', /F follows$/, 'the title says what the pane shows now')
+  t.regex(screen()[2] ?? '', /F follows$/, 'the title describes the pane')
   press('tab', 'j')
   const chosen = await settled()
   t.regex(chosen[2] ?? '', /web2 exit 3/)
@@ -148,7 +148,7 @@ test('a task: failures first, its counts, the log of all; then that of the chose
   t.regex((await settled())[4] ?? '', /no output yet$/)
 })
 
-test('keys: search, filter, errors, copy, help, and questions that a y answers', async (t) => {
+test('keys search, filter, show errors, copy and show help, and y answers questions', async (t) => {
   const { screen, press, settled, did, view } = await openTask(t, fleet)
   const foot = () => screen().at(-1) ?? ''
   press('/', 'W', 'E', 'L', 'L', 'enter')
@@ -185,7 +185,7 @@ test('keys: search, filter, errors, copy, help, and questions that a y answers',
   t.regex(foot(), /still running/)
 })
 
-test('a finished task can be tried again where it failed, and not where it did not', async (t) => {
+test('a finished task can be retried if hosts failed, and not otherwise', async (t) => {
   const failed = await openTask(t, fleet.slice(2, 3), 'FAILED')
   failed.press('r', 'y')
   t.deepEqual(failed.did, ['retry'])
@@ -195,7 +195,7 @@ test('a finished task can be tried again where it failed, and not where it did n
   t.regex(fine.screen().at(-1) ?? '', /has ended: SUCCESS/)
 })
 
-test('the chosen host stays chosen when others fail before it; what was read late takes nothing back', async (t) => {
+test('the chosen host stays chosen when other hosts fail; late reads do not undo newer states', async (t) => {
   const { state, screen, press } = await openTask(t, fleet)
   press('j', 'j')
   t.regex(screen()[2] ?? '', /web10/)
@@ -210,7 +210,7 @@ test('the chosen host stays chosen when others fail before it; what was read lat
   t.is(state.results.get(77)?.hostname, 'web77')
 })
 
-test('every size gives a frame that fits it', async (t) => {
+test('a frame fits every size', async (t) => {
   const { view } = await openTask(t, [
     ...fleet,
     resultOf(77, `${'a'.repeat(200)}.example`, { status: 'LOST', error: 'x'.repeat(500) }),
@@ -230,7 +230,7 @@ test('every size gives a frame that fits it', async (t) => {
       }
 })
 
-test('A14 the fleet: a host that is ONLINE without a link is not among the green ones, and says why, since when', (t) => {
+test('A14 the fleet shows an ONLINE host without a link as NO LINK, with reason and duration', (t) => {
   const state = new FleetState()
   const nothing = () => undefined
   const view = new FleetView(state, 'here', {
@@ -255,7 +255,7 @@ test('A14 the fleet: a host that is ONLINE without a link is not among the green
   t.regex(shown[3] ?? '', / NO LINK: its agent was stopped 2 min ago/)
 })
 
-test('the fleet at 80 columns: what a filter hides is counted, d is about the chosen host, and f stays in the footer', (t) => {
+test('the fleet at 80 columns counts filtered-out hosts; d examines the chosen host, and f stays in the footer', (t) => {
   const state = new FleetState()
   const nothing = () => undefined
   const examined: (number | null)[] = []
@@ -286,7 +286,7 @@ test('the fleet at 80 columns: what a filter hides is counted, d is about the ch
   t.is(foot(), ' every host is ONLINE')
 })
 
-test('the fleet: hosts that are not ONLINE first; a task of the chosen host is opened with it', (t) => {
+test('the fleet lists hosts that are not ONLINE first; Enter opens a task of the chosen host', (t) => {
   const state = new FleetState()
   const did: string[] = []
   const view = new FleetView(state, 'http://127.0.0.1:18080', {
@@ -340,17 +340,20 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   t.deepEqual(
     state.tasks.map(({ taskId, status }) => `${taskId} ${status}`),
     ['new FAILED', 'own RUNNING'],
-    'what was read late takes nothing back',
+    'late reads do not undo newer states',
   )
   state.readTasks([{ ...endedTask, taskId: 'own' }], 2)
-  t.true(state.apply({ ...event, task: { ...endedTask, taskId: 'newer' } }), 'whose it is has to be asked')
+  t.true(
+    state.apply({ ...event, task: { ...endedTask, taskId: 'newer' } }),
+    'the hosts of the task are requested',
+  )
   press('enter', 't')
   t.deepEqual(did.slice(1), ['open own 2', 'terminal 2'])
   state.apply({ id: 'x-2', type: 'host', change: 'removed', at, host: { id: 2 } })
   t.notRegex(screen().join('\n'), /web1 +OFFLINE/)
 })
 
-test('the head of a task: its id is whole from 100 columns on, and gives way to nothing but how it stands', async (t) => {
+test('the title of a task omits everything else before the id, and the id before the status', async (t) => {
   const { state, screen } = await openTask(t, fleet)
   const taskId = '01M7ZEF5G74K5B44GT1WC0PYME'
   const told: Partial<TaskSummary> = {
@@ -384,7 +387,7 @@ test('times are short', (t) => {
   for (const [milliseconds, short] of cases) t.is(shortTime(milliseconds), short)
 })
 
-test('A16 of all hosts the screen tells for whom the task waits, in a line for all of them', async (t) => {
+test('A16 the screen of all hosts lists in one line the hosts that the task waits for', async (t) => {
   const error = 'its agent is not connected; waiting up to 2 min (--queue)'
   const waiting = (id: number) => resultOf(id, `web${id}`, { status: 'PENDING', duration: null, error })
   const { screen } = await openTask(t, [...fleet.slice(0, 1), ...[4, 5, 6].map(waiting)])
@@ -396,7 +399,7 @@ test('A16 of all hosts the screen tells for whom the task waits, in a line for a
 
 const leftOf = (rows: readonly string[]) => (rows[3] ?? '').indexOf('│')
 
-test('A16 the hosts take as much of the screen as their names usually need, and the log the most', async (t) => {
+test('A16 the host list is as wide as most names need, and the log gets the rest', async (t) => {
   const few = await openTask(t, fleet)
   t.true(leftOf(few.screen({ cols: 80, rows: 24 })) <= 26)
   const odd = `ip-10-0-0-1.${'a'.repeat(84)}`
@@ -407,7 +410,7 @@ test('A16 the hosts take as much of the screen as their names usually need, and 
     'SUCCESS',
   )
   const shown = many.screen({ cols: 160, rows: 50 })
-  t.true(leftOf(shown) <= 26, 'one odd name widens nothing')
+  t.true(leftOf(shown) <= 26, 'one long name does not widen the list')
   t.regex(shown.join('\n'), /✓ ip-1…? SUCCESS|✓ ip-10… SUCCESS/)
   const long = await openTask(
     t,
@@ -416,11 +419,11 @@ test('A16 the hosts take as much of the screen as their names usually need, and 
       .map((name, at) => resultOf(at + 1, `${name}.rack7.example.org`, { status: 'SUCCESS' })),
     'SUCCESS',
   )
-  t.true(leftOf(long.screen({ cols: 80, rows: 24 })) <= 32, 'the log has the most at 80 columns')
+  t.true(leftOf(long.screen({ cols: 80, rows: 24 })) <= 32, 'the log has most of 80 columns')
   t.regex(long.screen({ cols: 120, rows: 40 }).join('\n'), /web100\.rack7\.example\.org SUCCESS/)
 })
 
-test('A16 a row of tasks tells how long ago, who, and the end of the id, at 80 columns too', (t) => {
+test("A16 a task's row shows its age, its user and the end of its id, at 80 columns too", (t) => {
   const state = new FleetState()
   const nothing = () => undefined
   const view = new FleetView(state, 'x', {
@@ -442,11 +445,11 @@ test('A16 a row of tasks tells how long ago, who, and the end of the id, at 80 c
   t.regex(row(120), /1m15s ago {2}a script .* {2}C0PYME {2}ann$/)
 })
 
-test('A16 copy mode shows the log as soon as it has come, and then keeps still', async (t) => {
+test('A16 copy mode shows the log as soon as it is read, and then does not change', async (t) => {
   const { view, screen, press, settled } = await openTask(t, fleet)
   press('s', 's', 'y')
   screen()
-  t.false(view.isCopying, 'there is nothing yet to select')
+  t.false(view.isCopying, 'nothing to select yet')
   t.is((await settled())[0], 'web2: disk is full')
   t.true(view.isCopying)
   press('y')
@@ -487,7 +490,7 @@ function openFleet(hosts: readonly (readonly [name: string, status: Host['status
   return { state, view, did, screen, press }
 }
 
-test('A16 a command runs on the hosts that a filter leaves, or the chosen one, once a y has agreed to it', (t) => {
+test('A16 a command runs on the filtered hosts or the chosen host once y confirms it', (t) => {
   const hosts = [
     ['web1', 'ONLINE'],
     ['web2', 'OFFLINE'],
@@ -497,7 +500,7 @@ test('A16 a command runs on the hosts that a filter leaves, or the chosen one, o
   press('f', 'w', 'e', 'b', 'enter', 'x')
   t.is(screen().at(-1), 'run on 2 hosts:')
   press(...typed('uptime'), 'enter')
-  t.true(view.isTyping, 'a q is no answer that leaves')
+  t.true(view.isTyping, 'q answers the question and does not quit')
   for (const size of [usual, { cols: 120, rows: 40 }]) {
     const box = screen(size).join('\n')
     t.regex(box, /│ Run on 2 hosts of http:\/\/127\.0\.0\.1:18080\? +│/)
@@ -513,10 +516,10 @@ test('A16 a command runs on the hosts that a filter leaves, or the chosen one, o
   press('escape', 'end', 'x', ...typed('id'), 'enter', 'y')
   t.deepEqual(did.toSorted(), ['run id on 1', 'run uptime on 2 1'])
   press('home', 'x', 'enter', 'x', 'escape')
-  t.false(view.isTyping, 'without a command nothing is asked')
+  t.false(view.isTyping, 'an empty command asks nothing')
 })
 
-test('A16 tasks are filtered by what ran, by whom, and how it stands; Esc shows all again', (t) => {
+test('A16 tasks are filtered by command, user and status; Esc shows all again', (t) => {
   const { state, press, screen } = openFleet([['web1', 'ONLINE']])
   state.readTasks(
     [
@@ -544,7 +547,7 @@ test('A16 tasks are filtered by what ran, by whom, and how it stands; Esc shows 
   t.regex(screen().join('\n'), /deploy[^]*df -h/)
 })
 
-test('A16 the doctor of the fleet is a box that keys scroll and any other closes', (t) => {
+test('A16 the doctor of the fleet opens a box; some keys scroll it, any other closes it', (t) => {
   const { press, screen, did, view } = openFleet([['web1', 'ONLINE']])
   press('d')
   t.deepEqual(did, ['examine 74'])
@@ -564,14 +567,14 @@ test('A16 the doctor of the fleet is a box that keys scroll and any other closes
   t.notRegex(screen().join('\n'), /line 29/)
 })
 
-test('A16 b shows equal output once under its hosts, the largest group first, and b the log again', async (t) => {
+test('A16 b shows equal output once under its hosts, largest group first; b again shows the log', async (t) => {
   const { screen, press, settled } = await openTask(t, [
     ...fleet,
     resultOf(11, 'web11', { status: 'SUCCESS' }),
   ])
   press('j', 'b')
   screen()
-  await until('it is folded', () => /equal output once/.test(screen()[2] ?? ''))
+  await until('equal output is folded', () => /equal output once/.test(screen()[2] ?? ''))
   t.deepEqual(
     screen()
       .slice(3, 10)
@@ -585,7 +588,7 @@ test('A16 b shows equal output once under its hosts, the largest group first, an
   t.regex((await settled())[2] ?? '', /all hosts .*following/)
 })
 
-test('a task: the bar counts hosts in the words of their list, and the word of a cancel goes as the task ends', async (t) => {
+test("a task's bar counts hosts by the states in the list; the cancel notice disappears when the task ends", async (t) => {
   const cancelled = (id: number, status: TaskResult['status']) => resultOf(id, `web${id}`, { status })
   const verify = { status: 'FAILED', exitCode: 1, attempts: 1 } as const
   const failed = resultOf(3, 'web3', {
