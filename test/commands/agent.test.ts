@@ -21,7 +21,7 @@ const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const limited = findLimiter('test', true).enforced.includes('memoryMB') ? test : test.skip // Needs a cgroup.
 const boxed = isRoot && spawnSync('bwrap', ['--version']).status === 0 ? test : test.skip // Needs bubblewrap.
 
-/** A server and an agent of web1, linked, and the command line on both. */
+/** Links an agent of web1 to a server, and opens a command line. */
 async function pair(t: ExecutionContext, options: Partial<AgentOptions> = {}) {
   const server = await startTestServer(t)
   const dataDir = await temporaryDirectory(t)
@@ -36,36 +36,36 @@ async function pair(t: ExecutionContext, options: Partial<AgentOptions> = {}) {
   const rsm = commandLine(t, server)
   const { hostId } = agent
   if (hostId === null) throw new Error('the agent has no host')
-  // A task that has ended proves the link.
+  // A finished task proves the link.
   await counted(server, await startTask(server, [hostId]), ({ SUCCESS }) => SUCCESS === 1)
   return { server, agent, dataDir, rsm, hostId }
 }
 
-asRoot(
-  'exec --run-as nobody -- id prints nobody’s groups only; without it the user of the agent',
+asRoot("exec --run-as runs as that user with its groups only, otherwise as the agent's user", async (t) => {
+  const { rsm } = await pair(t, { allowRunAs: ['nobody'] })
+  const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
+  const ran = await rsm(['exec', '-N', '-w', 'web1', '--run-as', 'nobody', '--', 'id'])
+  t.is(ran.stdout, stdout, ran.stderr)
+  t.is((await rsm(['exec', '-N', '-w', 'web1', '--', 'id -u'])).stdout, '0\n')
+  const refused = await rsm(['exec', '-w', 'web1', '-l', 'daemon', '--', 'id'])
+  t.is(refused.exit, 126)
+  t.regex(refused.stderr, /not allowed to run as daemon/)
+})
+
+limited(
+  'exec --limit kills a script that exceeds its memory limit, and reports it; tasks show names the limits',
   async (t) => {
-    const { rsm } = await pair(t, { allowRunAs: ['nobody'] })
-    const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
-    const ran = await rsm(['exec', '-N', '-w', 'web1', '--run-as', 'nobody', '--', 'id'])
-    t.is(ran.stdout, stdout, ran.stderr)
-    t.is((await rsm(['exec', '-N', '-w', 'web1', '--', 'id -u'])).stdout, '0\n')
-    const refused = await rsm(['exec', '-w', 'web1', '-l', 'daemon', '--', 'id'])
-    t.is(refused.exit, 126)
-    t.regex(refused.stderr, /not allowed to run as daemon/)
+    const { rsm } = await pair(t)
+    const options = ['--limit', 'memory=64M', '--limit', 'processes=50', '--type', 'python']
+    const ran = await rsm(['exec', '-w', 'web1', ...options, '--', 'bytearray(200 * 1024 * 1024)'])
+    t.is(ran.exit, 137)
+    t.regex(ran.stderr, /over its memory limit of 64 MB/)
+    const [task] = JSON.parse((await rsm(['tasks', 'list', '--json'])).stdout).content as { taskId: string }[]
+    t.regex((await rsm(['tasks', 'show', task?.taskId ?? ''])).stdout, /limits +memory 64 MB, processes 50\n/)
   },
 )
 
-limited('exec --limit kills what takes more memory, and says so; tasks show names the limits', async (t) => {
-  const { rsm } = await pair(t)
-  const options = ['--limit', 'memory=64M', '--limit', 'processes=50', '--type', 'python']
-  const ran = await rsm(['exec', '-w', 'web1', ...options, '--', 'bytearray(200 * 1024 * 1024)'])
-  t.is(ran.exit, 137)
-  t.regex(ran.stderr, /over its memory limit of 64 MB/)
-  const [task] = JSON.parse((await rsm(['tasks', 'list', '--json'])).stdout).content as { taskId: string }[]
-  t.regex((await rsm(['tasks', 'show', task?.taskId ?? ''])).stdout, /limits +memory 64 MB, processes 50\n/)
-})
-
-test('hosts show says whom scripts run as, and in what', async (t) => {
+test('hosts show prints the user and the sandbox that scripts run in', async (t) => {
   const { rsm } = await pair(t)
   const { username, uid } = userInfo()
   const shown = await rsm(['hosts', 'show', 'web1'])
@@ -74,12 +74,12 @@ test('hosts show says whom scripts run as, and in what', async (t) => {
   t.like(host.agent, { runAs: username, runsAsRoot: uid === 0, sandbox: 'none' })
 })
 
-test('an agent that is stopped says goodbye: doctor, what waits and what gave up tell since when, until it is back', async (t) => {
+test('doctor, pending tasks and failed tasks report a stopped agent and since when, until it is back', async (t) => {
   const { server, agent, dataDir, rsm, hostId } = await pair(t)
   await agent.stop()
   const stopped = 'the agent was stopped at 20\\d\\d-\\d\\d-\\d\\d [\\d:]+[+-][\\d:]+'
   const shown = async () => (await server.data('GET', `/api/hosts/${hostId}`)) as Host
-  await until('its link is gone', async () => (await shown()).agent?.connected === false)
+  await until('the link is gone', async () => (await shown()).agent?.connected === false)
   const doctor = await rsm(['hosts', 'doctor', 'web1'])
   t.is(doctor.exit, 1)
   t.regex(
@@ -108,21 +108,24 @@ test('an agent that is stopped says goodbye: doctor, what waits and what gave up
   t.like((await shown()).agent, { connected: true, linkFault: null })
 })
 
-boxed('an agent with --sandbox strict runs everything in it, and hosts show says so', async (t) => {
-  const { rsm } = await pair(t, { sandbox: 'strict', runAs: 'nobody' })
-  t.regex((await rsm(['hosts', 'show', 'web1'])).stdout, /scripts run as +nobody \(sandbox strict\)/)
-  const ran = await rsm(['exec', '-N', '-w', 'web1', '--', 'id -un; ls /proc | grep -c "^[0-9]"'])
-  const [user, processes] = ran.stdout.split('\n')
-  t.is(user, 'nobody')
-  t.true(Number(processes) < 10)
-})
+boxed(
+  'an agent with --sandbox strict runs every script in the sandbox, and hosts show prints it',
+  async (t) => {
+    const { rsm } = await pair(t, { sandbox: 'strict', runAs: 'nobody' })
+    t.regex((await rsm(['hosts', 'show', 'web1'])).stdout, /scripts run as +nobody \(sandbox strict\)/)
+    const ran = await rsm(['exec', '-N', '-w', 'web1', '--', 'id -un; ls /proc | grep -c "^[0-9]"'])
+    const [user, processes] = ran.stdout.split('\n')
+    t.is(user, 'nobody')
+    t.true(Number(processes) < 10)
+  },
+)
 
-test('agent status: 0 while linked, 1 with the reason while not, 5 when none runs', async (t) => {
+test('agent status exits with 0 while linked, 1 with the reason while not, 5 if no agent runs', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { limits: {} })
   const { url } = server
   const home = commandLine(t, { url, token: '' } as never)
   const status = (...more: string[]) => home(['agent', 'status', '--data-dir', dataDir, ...more])
-  await until('it is linked', () => readAgentState(dataDir).linked)
+  await until('the agent is linked', () => readAgentState(dataDir).linked)
   t.is((JSON.parse((await status('--json')).stdout) as AgentState).agentId, agent.agentId)
   const shown = await status()
   t.is(shown.exit, 0, shown.stderr)
@@ -155,7 +158,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.true(gone.stderr.includes(again), gone.stderr)
 })
 
-test('agent status says why an agent is not registered yet, and that none runs once it has given up', async (t) => {
+test('agent status prints why an agent is not registered yet, and that no agent runs once it has stopped', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const stop = new AbortController()
   const url = 'http://127.0.0.1:1'
@@ -178,26 +181,28 @@ test('agent status says why an agent is not registered yet, and that none runs o
   t.regex(ran.stderr, /^rsm: no agent runs on .*\n {5}\S/)
 })
 
-test('A16 the status of an agent is linked as soon as it is, and says in words why it is not', async (t) => {
+test('A16 agent status shows a link at once, and explains a missing link in words', async (t) => {
   const { server, dataDir } = await linkedAgent(t)
-  await until('the agent says so', () => readAgentState(dataDir).linked)
+  await until('the agent is linked', () => readAgentState(dataDir).linked)
   server.refusesLinks = 503
   server.socket?.close(4409)
-  await until('the agent knows', () => !readAgentState(dataDir).linked)
+  await until('the agent notices the lost link', () => !readAgentState(dataDir).linked)
   t.is(readAgentState(dataDir).reason, 'another agent has linked that has the same identity')
   const rsm = commandLine(t, { url: server.url, token: '' } as never)
   const { stdout } = await rsm(['agent', 'status', '--data-dir', dataDir])
   t.regex(stdout, /it has no link: another agent has linked that has the same identity\n.*cloned disk/)
 })
 
-test('A16 agent status of a host that was removed says so, and names hosts join without --replace', async (t) => {
+test('A16 agent status reports that the host was removed, and suggests hosts join without --replace', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval: 1 })
   const dataDir = await temporaryDirectory(t)
   const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 5 })
   const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken })
   t.teardown(() => agent.stop())
   await server.data('DELETE', `/api/hosts/${agent.hostId}`)
-  await until('it is refused', () => /was removed/.test(readAgentState(dataDir).heartbeatFault ?? ''))
+  await until('the heartbeat is refused', () =>
+    /was removed/.test(readAgentState(dataDir).heartbeatFault ?? ''),
+  )
   const rsm = commandLine(t, { url: server.url, token: '' } as never)
   const { stdout, exit } = await rsm(['agent', 'status', '--data-dir', dataDir])
   t.is(exit, 1)
@@ -206,7 +211,7 @@ test('A16 agent status of a host that was removed says so, and names hosts join 
   t.notRegex(stdout, /--replace|closed with/)
 })
 
-test('A11 with a limit of 64 open files a server says that, and what to type', (t) => {
+test('A11 a server with a limit of 64 open files reports it, and suggests a command', (t) => {
   const bin = join(import.meta.dirname, '../../../bin/run.js')
   const words = ['server', 'start', '--port', '0', '--data-dir', '/nonexistent/rsm']
   const line = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, bin, ...words]
@@ -216,7 +221,7 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
   t.notRegex(stderr, /package|internal error/)
 })
 
-test('an agent takes its server, token and pin from a file with the join string', async (t) => {
+test('an agent reads its server, token and pin from a file with the join string', async (t) => {
   const server = await startTestServer(t)
   const home = await temporaryDirectory(t)
   const file = join(home, 'join-string')
@@ -233,7 +238,7 @@ test('an agent takes its server, token and pin from a file with the join string'
   t.regex(neither.stderr, /--url is missing/)
 })
 
-test('an agent closes the descriptors that it was started with to its scripts, and shows them no enrollment token', async (t) => {
+test('scripts of an agent inherit neither its descriptors nor its enrollment token', async (t) => {
   const server = await startTestServer(t)
   const dataDir = await temporaryDirectory(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
@@ -251,7 +256,7 @@ test('an agent closes the descriptors that it was started with to its scripts, a
     },
   )
   t.teardown(() => child.kill('SIGKILL'))
-  await until('it is linked', async () => {
+  await until('the agent is linked', async () => {
     const { content } = await server.data('GET', '/api/hosts')
     return content[0]?.agent?.connected === true
   })

@@ -15,7 +15,7 @@ async function world(t: ExecutionContext) {
   return { server, home, env, log, file: join(home, 'audit.jsonl') }
 }
 
-test('audit export writes the log as it is stored, for its owner only, and verify finds it sound elsewhere', async (t) => {
+test('audit export writes the stored log, readable by its owner only, and verify finds the copy sound', async (t) => {
   const { env, log, file } = await world(t)
   const ran = await runRsm(['audit', 'export', '-o', file], env)
   t.is(ran.exit, 0, ran.stderr)
@@ -37,7 +37,7 @@ test('audit export writes the log as it is stored, for its owner only, and verif
   t.is((await runRsm(['audit', 'export', '--json'], env)).exit, 2)
 })
 
-test('audit export takes the filters of audit list; as CSV a name that looks like a formula stays a text', async (t) => {
+test('audit export has the filters of audit list; in CSV a name that looks like a formula stays text', async (t) => {
   const { env, file } = await world(t)
   const csv = ['audit', 'export', '--format', 'csv', '--action', 'script.create', '--since', '5m', '-o', file]
   const ran = await runRsm(csv, env)
@@ -57,7 +57,7 @@ test('audit export takes the filters of audit list; as CSV a name that looks lik
   t.is((await runRsm(['audit', 'export', '--format', 'xml'], env)).exit, 2)
 })
 
-test('S11 audit export of a log that was edited writes it as it is, says where, and exits 6', async (t) => {
+test('S11 audit export of an edited log writes it unchanged, reports the place, and exits with 6', async (t) => {
   const { env, log, file } = await world(t)
   writeFileSync(log, readFileSync(log, 'utf8').replace('"user.create"', '"user.delete"'))
   const ran = await runRsm(['audit', 'export', '-o', file], env)
@@ -69,7 +69,7 @@ test('S11 audit export of a log that was edited writes it as it is, says where, 
   t.deepEqual(readFileSync(file), readFileSync(log))
 })
 
-/** Stands before the server and cuts its connections after so many bytes each; the rest of them hold. */
+/** A proxy that cuts each of the first connections after its number of bytes in `cuts`. */
 async function cutter(t: ExecutionContext, port: number, cuts: number[]): Promise<string> {
   const proxy = createServer((client) => {
     const upstream = connect(port, '127.0.0.1')
@@ -91,7 +91,7 @@ async function cutter(t: ExecutionContext, port: number, cuts: number[]): Promis
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
 }
 
-/** With so many entries that a connection is lost in their midst. */
+/** A log long enough that connections are cut within it. */
 async function cutWorld(t: ExecutionContext) {
   const made = await world(t)
   for (let at = 0; at < 300; at++)
@@ -100,14 +100,14 @@ async function cutWorld(t: ExecutionContext) {
   return { ...made, url: await cutter(t, port, [9000, 3000, 2500]) }
 }
 
-test('audit export resumes a connection that is lost: the file has each byte once', async (t) => {
+test('audit export resumes after a lost connection: the file has each byte once', async (t) => {
   const { env, log, file, url } = await cutWorld(t)
   const ran = await runRsm(['audit', 'export', '-o', file], { ...env, RSM_URL: url })
   t.is(ran.exit, 0, ran.stderr)
   t.deepEqual(readFileSync(file), readFileSync(log))
 })
 
-test('audit verify resumes a connection that is lost: it has seen each entry once', async (t) => {
+test('audit verify resumes after a lost connection: it reads each entry once', async (t) => {
   const { env, log, url } = await cutWorld(t)
   const entries = readFileSync(log, 'utf8').split('\n').length - 1
   const ran = await runRsm(['audit', 'verify', '--json'], { ...env, RSM_URL: url })
@@ -115,7 +115,7 @@ test('audit verify resumes a connection that is lost: it has seen each entry onc
   t.is(JSON.parse(ran.stdout).entries, entries)
 })
 
-test('S11 audit verify and export of a log whose last line has no end say so, and exit 6', async (t) => {
+test('S11 audit verify and export report a log whose last line is incomplete, and exit with 6', async (t) => {
   const { env, log, file } = await world(t)
   const text = readFileSync(log, 'utf8')
   writeFileSync(log, `${text.slice(0, -3)}99${text.slice(-3)}`)

@@ -16,7 +16,7 @@ async function verify(t: ExecutionContext, lines: readonly string[], ...more: st
 }
 const headAt = (count: number) => `${count}:${sound.heads[count]?.hash}`
 
-test('audit verify says how many entries a sound log has, and its head; a head noted earlier is in it', async (t) => {
+test('audit verify prints the entries and the head of a sound log, and finds an earlier head in it', async (t) => {
   const ran = await verify(t, sound.lines)
   t.is(ran.stdout, `the audit log is sound: 6 entries, head ${headAt(6)}\n`, ran.stderr)
   t.is(ran.exit, 0)
@@ -41,14 +41,14 @@ const faults: readonly (readonly [what: string, lines: string[], more: string[],
   ],
 ]
 for (const [what, lines, more, said] of faults)
-  test(`S11 audit verify on a log with ${what} says where, and exits 6`, async (t) => {
+  test(`S11 audit verify on a log with ${what} reports the place, and exits with 6`, async (t) => {
     const ran = await verify(t, lines, ...more)
     t.regex(ran.stderr, said)
     t.is(ran.stdout, '')
     t.is(ran.exit, 6)
   })
 
-test('audit verify tells a wrong head (2) and a path without a log (5)', async (t) => {
+test('audit verify exits with 2 for a malformed head, and with 5 for a path without a log', async (t) => {
   t.is((await verify(t, sound.lines, '--head', 'nonsense')).exit, 2)
   const home = temporaryDirectory(t)
   const ran = await runRsm(['audit', 'verify', '--file', home], cleanEnv(home))
@@ -56,7 +56,7 @@ test('audit verify tells a wrong head (2) and a path without a log (5)', async (
   t.regex(ran.stderr, /there is no audit log at/)
 })
 
-test('S11 audit list and verify on a real server: sound, then edited on its disk', async (t) => {
+test('S11 audit list and verify work with a real server; verify finds a log edited on its disk', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   await server.api('POST', '/api/auth/login', { username: 'admin', password: 'wrong' })
@@ -86,7 +86,7 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   t.regex(edited.stderr, /line 5 does not match its hash: entry 5 or the one before it was changed/)
 })
 
-test('S11 the head that a server writes to its own log at its stop tells that the tail was cut since', async (t) => {
+test('S11 the head that a server logs when it stops reveals a tail cut later', async (t) => {
   const home = temporaryDirectory(t)
   const data = join(home, 'data')
   const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: 'correct horse' })
@@ -110,7 +110,7 @@ test('S11 the head that a server writes to its own log at its stop tells that th
   t.regex(cut.stderr, /the log ends at entry 3, the head noted has 4: its end was cut off/)
 })
 
-test('audit list says of a task on all hosts which are left out', async (t) => {
+test('audit list shows the excluded hosts of a task on all hosts', async (t) => {
   const server = await startTestServer(t)
   await server.enroll('web1')
   const target = { all: true, exclude: ['@*'] }

@@ -8,7 +8,7 @@ import { cleanEnv, type Line, temporaryDirectory } from '../fixtures/rsm.ts'
 import { runLines } from '../helpers/clients/command-line.ts'
 import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
-/** `[what was typed, exit code, what is said]`; words are separated by spaces, and `''` is an empty one. */
+/** `[typed line, exit code, stderr, variables]`; spaces separate words, and `''` is an empty word. */
 type Case = readonly [string, number, RegExp, Record<string, string>?]
 
 const targets: Case[] = [
@@ -32,7 +32,7 @@ const targets: Case[] = [
   ['hosts wait web[1-2', 2, /a bracket is not closed/],
   ['hosts wait zz*', 5, /^rsm: the target matches no host: nothing matches zz\*\n/],
   ['hosts wait --new @web', 2, /no groups/],
-  ['terminal nobody@web1', 2, /the user does not go before the host.*\n.*rsm terminal web1 --run-as nobody/],
+  ['terminal deploy@web1', 2, /the user does not go before the host.*\n.*rsm terminal web1 --run-as deploy/],
 ]
 
 const options: Case[] = [
@@ -183,7 +183,7 @@ let server: TestServer
 let stop: () => unknown
 
 test.before(async (t) => {
-  // Its teardown would come with the end of this hook.
+  // A teardown of this hook's `t` would run at the end of the hook.
   const teardown = (end: () => unknown) => {
     stop = end
   }
@@ -201,7 +201,7 @@ async function refuses(t: ExecutionContext, cases: readonly Case[]): Promise<voi
     const about = `${line.slice(0, 100)}: ${ran[at]?.stderr}`
     t.is(ran[at]?.exit, exit, about)
     t.regex(ran[at]?.stderr ?? '', said, about)
-    // One line that names the fault, and one at most with the way out; never a stack.
+    // One line names the fault, and at most one more gives advice; never a stack.
     t.regex(ran[at]?.stderr ?? '', /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, about)
     t.notRegex(ran[at]?.stderr ?? '', /internal error|node:|Validation failed/, about)
     t.is(ran[at]?.stdout, '', about)
@@ -209,12 +209,12 @@ async function refuses(t: ExecutionContext, cases: readonly Case[]): Promise<voi
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 }
 
-test('bad targets are refused by name, and nothing starts', (t) => refuses(t, targets))
-test('bad options are refused by name, and nothing starts', (t) => refuses(t, options))
-test('bad copies are refused by name, and nothing starts', (t) => refuses(t, copies))
-test('a bad environment is told by what is wrong with it', (t) => refuses(t, surroundings))
+test('an error about a bad target names it, and nothing starts', (t) => refuses(t, targets))
+test('an error about a bad option names it, and nothing starts', (t) => refuses(t, options))
+test('an error about a bad copy names its fault, and nothing starts', (t) => refuses(t, copies))
+test('an error about a bad environment names its fault', (t) => refuses(t, surroundings))
 
-test('a file that is not there, may not be read, is a directory, endless, too large or no text is told as such', (t) => {
+test('a script file that is missing, unreadable, a directory, endless, too large or not text is reported as such', (t) => {
   const home = temporaryDirectory(t)
   const file = (name: string, content: string | Buffer) => {
     writeFileSync(join(home, name), content)
@@ -241,7 +241,7 @@ test('a file that is not there, may not be read, is a directory, endless, too la
   )
 })
 
-/** A real process by a shell, which can do to its streams what an argument list can't say. */
+/** Runs rsm as a real process in a shell, which can redirect its streams. */
 async function inShell(t: ExecutionContext, url: string, token: string, line: string) {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: url, RSM_TOKEN: token })
   const rsm = `rsm() { '${process.execPath}' '${resolve('bin/run.js')}' "$@"; }`
@@ -254,14 +254,14 @@ async function inShell(t: ExecutionContext, url: string, token: string, line: st
   return { exit: exit as number, stdout, stderr }
 }
 
-test('an argument that is no UTF-8 is refused, for what ran would not be what was typed', async (t) => {
+test('an argument that is not UTF-8 is refused, because a different text would run', async (t) => {
   const ran = await inShell(t, server.url, server.token, String.raw`rsm exec -w web1 rm $'caf\xe9'`)
   t.is(ran.exit, 2)
   t.regex(ran.stderr, /^rsm: not UTF-8: caf\ufffd\n/)
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
-test('a reader that goes away ends a command quietly with 141; a full disk is one line and 6', async (t) => {
+test('a closed pipe ends a command quietly with 141; a full disk gives one line and 6', async (t) => {
   const server = await startTestServer(t)
   for (let at = 0; at < 20; at++)
     await server.data('POST', '/api/hosts', {

@@ -11,7 +11,7 @@ const { isOwn, trustedDirectory } = createRequire(import.meta.url)(resolve('bin/
 const own = process.getuid?.() ?? 0
 const place = (home: string) => join(home, '.cache/rsm/compile')
 
-test('compiled code is kept in a directory of its own user, by its real path', (t) => {
+test('compiled code is cached in a directory of the user, by its real path', (t) => {
   const home = temporaryDirectory(t)
   t.is(trustedDirectory(place(home)), place(home))
   mkdirSync(place(home), { recursive: true, mode: 0o700 })
@@ -21,11 +21,11 @@ test('compiled code is kept in a directory of its own user, by its real path', (
 })
 
 for (const [what, spoil] of [
-  ['all may write there', (compile: string) => chmodSync(compile, 0o777)],
-  ['its group may write there', (compile: string) => chmodSync(compile, 0o770)],
-  ['all may write beside it', (compile: string) => chmodSync(dirname(compile), 0o777)],
+  ['everyone may write to the directory', (compile: string) => chmodSync(compile, 0o777)],
+  ['the group may write to the directory', (compile: string) => chmodSync(compile, 0o770)],
+  ['everyone may write to the parent directory', (compile: string) => chmodSync(dirname(compile), 0o777)],
   [
-    'a link leads to what all may write beside',
+    'a link leads to a parent directory that everyone may write to',
     (compile: string) => {
       const elsewhere = resolve(compile, '../../../elsewhere')
       mkdirSync(join(elsewhere, 'compile'), { recursive: true, mode: 0o700 })
@@ -35,7 +35,7 @@ for (const [what, spoil] of [
     },
   ],
 ] as const)
-  test(`compiled code is neither read nor kept where ${what}`, (t) => {
+  test(`compiled code is neither read nor cached if ${what}`, (t) => {
     const compile = place(temporaryDirectory(t))
     mkdirSync(compile, { recursive: true, mode: 0o700 })
     spoil(compile)
@@ -43,7 +43,7 @@ for (const [what, spoil] of [
   })
 
 const asRoot = own === 0 ? test : test.skip
-asRoot("root neither reads nor keeps compiled code in another user's home (needs root)", (t) => {
+asRoot("root neither reads nor caches compiled code in another user's home (needs root)", (t) => {
   const home = temporaryDirectory(t)
   chownSync(home, 65_534, 65_534)
   t.is(trustedDirectory(place(home)), null)
@@ -51,7 +51,7 @@ asRoot("root neither reads nor keeps compiled code in another user's home (needs
   t.is(trustedDirectory(place(home)), null)
 })
 
-test('a file of compiled code counts only where it is its reader’s own, and no other may write to it', (t) => {
+test('a file of compiled code is used only if its reader owns it and alone may write to it', (t) => {
   for (const [uid, mode, expected] of [
     [own, 0o600, true],
     [own, 0o644, true],

@@ -5,7 +5,7 @@ import { pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { runLines } from '../helpers/clients/command-line.ts'
 
-test('a token is tried before it is stored, beside other contexts; logout forgets it and ends no pipeline', async (t) => {
+test('login tries a token before storing it beside other contexts; logout forgets it without revoking it', async (t) => {
   const user = { id: 1, username: 'ci', role: 'OPERATOR' }
   const server = await startFakeServer(t, {
     'GET /api/auth/me': ({ headers }) => (headers.authorization === 'Bearer rsm_pat_good' ? user : undefined),
@@ -64,7 +64,7 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   t.false(readFileSync(join(home, 'settings'), 'utf8').includes(url))
 })
 
-test('a login with a token of another user makes a context of its own, and takes none that is named', async (t) => {
+test('a login as another user creates its own context, and is refused for a context of someone else', async (t) => {
   const user = (username: string) => ({ id: 1, username, role: 'OPERATOR' })
   const server = await startFakeServer(t, {
     'GET /api/auth/me': ({ headers }) => user((headers.authorization ?? '').replace('Bearer rsm_pat_', '')),
@@ -96,11 +96,11 @@ test('a login with a token of another user makes a context of its own, and takes
   t.is(
     await said(['whoami']),
     `0 admin (OPERATOR) at ${url}\n`,
-    'a token of a variable is not the one that is stored',
+    'logout of a token from a variable keeps the stored token',
   )
 })
 
-test('where logins can not be stored it is told before a token or password goes anywhere', async (t) => {
+test('a login that cannot be stored is refused before a token or password is sent', async (t) => {
   const server = await startFakeServer(t, {})
   const home = temporaryDirectory(t)
   writeFileSync(join(home, 'file'), '')
@@ -116,7 +116,7 @@ test('where logins can not be stored it is told before a token or password goes 
   t.deepEqual(server.seen, [])
 })
 
-test('A16 a token file that every user can read is warned of, by login too; not under -q, not in CI', async (t) => {
+test('A16 commands and login warn about a world-readable token file, but not with -q or in CI', async (t) => {
   const user = { id: 1, username: 'ci', role: 'OPERATOR' }
   const server = await startFakeServer(t, { 'GET /api/auth/me': () => user })
   const path = join(temporaryDirectory(t), 'token')
@@ -137,7 +137,7 @@ test('A16 a token file that every user can read is warned of, by login too; not 
   t.is(await said(0o640, whoami), '')
 })
 
-test('A16 hosts join says that a loopback address leads nowhere from another host, and that its line needs rsm there', async (t) => {
+test('A16 hosts join warns that a loopback address works locally only, and that its line needs rsm on the host', async (t) => {
   const made = { id: 3, token: 'rsm_enr_x', expiresAt: '2026-11-22T00:00:00.000Z' }
   const server = await startFakeServer(t, { 'POST /api/enrollment-tokens': () => made })
   const [ran] = await runLines(t, { url: server.url, token: 'secret' }, [{ argv: ['hosts', 'join'] }])
@@ -147,11 +147,11 @@ test('A16 hosts join says that a loopback address leads nowhere from another hos
     `rsm: this line works on this machine only (${host}); for other hosts: rsm server start --host 0.0.0.0 --tls-self-signed --public-url https://NAME:${port}\n` +
     'rsm: this line needs rsm on the host; for a host without it, first add an executable to the server: rsm server releases add FILE\n'
   t.is(ran?.stderr.slice(0, advice.length), advice)
-  // Without a terminal, too.
+  // Also without a terminal.
   t.regex(ran?.stderr ?? '', /\nrsm: run this line on the host before 2026-11-2\d /)
 })
 
-test("A16 the URL of a page is told for what it is, before a password goes there; a server's own path is taken", async (t) => {
+test('A16 login refuses the URL of a page before it sends a password, but accepts a server below a path', async (t) => {
   const user = { id: 1, username: 'ci', role: 'OPERATOR' }
   const server = await startFakeServer(t, {
     'GET /api/health': () => ({ status: 'UP' }),
@@ -173,7 +173,7 @@ test("A16 the URL of a page is told for what it is, before a password goes there
   t.is((await login('/rsm')).exit, 0)
 })
 
-test('A16 https to a port without TLS names http', async (t) => {
+test('A16 the error for https to a port without TLS suggests http', async (t) => {
   const server = await startFakeServer(t, {})
   const argv = ['whoami', '--url', server.url.replace('http:', 'https:')]
   const ran = await runRsm(argv, cleanEnv(temporaryDirectory(t), { RSM_TOKEN: 'x' }))

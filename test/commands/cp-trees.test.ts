@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { copyFleet } from '../helpers/agents/copy-fleet.ts'
 
-test('cp -r makes a directory there what it is here, writes only what differs, and keeps what is not of it', async (t) => {
+test('cp -r makes a directory on hosts equal to the local one, and writes only files that differ', async (t) => {
   const { rsm, theirs, ours, file, there } = await copyFleet(t, 'web1', 'web2')
   file('site/index.html', 'hello\n')
   file('site/bin/run', '#!/bin/sh\n', 0o755)
@@ -41,7 +41,7 @@ test('cp -r makes a directory there what it is here, writes only what differs, a
   t.is(statSync(join(theirs, 'web1/bin/run')).ino, ino)
 })
 
-test('cp -r goes into a path that ends in a slash, with its name or with what is in it', async (t) => {
+test('cp -r to a path with a final slash copies the directory, or its contents if the source has one too', async (t) => {
   const { rsm, theirs, ours, file, there } = await copyFleet(t, 'web1')
   file('100% site/a', 'a')
   const named = await rsm(['cp', '-r', join(ours, '100% site'), `web1:${theirs}/`])
@@ -69,7 +69,7 @@ test('cp of several files and directories puts each under its name', async (t) =
   t.is(there('all/one.conf') + there('all/deep/two.conf'), '12')
 })
 
-test('cp brings a file of each host into a directory of its own, and says where it is', async (t) => {
+test("cp from hosts writes each host's file to a directory of its own, and prints the path", async (t) => {
   const { rsm, theirs, ours, file } = await copyFleet(t, 'web1', 'web2')
   for (const name of ['web1', 'web2']) writeFileSync(join(theirs, `${name}.log`), `log of ${name}\n`)
   const logs = join(ours, 'new', 'logs')
@@ -85,7 +85,7 @@ test('cp brings a file of each host into a directory of its own, and says where 
   t.regex(half.stderr, /a-file is not a directory/)
 })
 
-test('cp brings what hosts have and ends as those that have not', async (t) => {
+test('cp from hosts writes the files that exist, and fails for hosts without them', async (t) => {
   const { rsm, theirs, ours } = await copyFleet(t, 'web1', 'web2')
   writeFileSync(join(theirs, 'web1.log'), 'x')
   const ran = await rsm(['cp', `web[1-2]:${theirs}/%h.log`, ours])
@@ -95,7 +95,7 @@ test('cp brings what hosts have and ends as those that have not', async (t) => {
   t.deepEqual(readdirSync(ours), ['web1'])
 })
 
-test('cp brings the files of all hosts whose places can be written, and names one that can not', async (t) => {
+test('cp from hosts writes all files that it can, and names a path that cannot be written', async (t) => {
   const { rsm, theirs, ours, file } = await copyFleet(t, 'web1', 'web2', 'web3')
   writeFileSync(join(theirs, 'log'), 'x')
   file('web1', 'no directory')
@@ -105,7 +105,7 @@ test('cp brings the files of all hosts whose places can be written, and names on
   for (const host of ['web2', 'web3']) t.is(readFileSync(join(ours, host, 'log'), 'utf8'), 'x')
 })
 
-test('cp of one host makes the file that is named, and leaves the old one until the new one is whole', async (t) => {
+test('cp from one host writes the named file, and replaces an old one only when the new one is complete', async (t) => {
   const { rsm, theirs, ours, file } = await copyFleet(t, 'web1')
   writeFileSync(join(theirs, 'hosts'), '127.0.0.1\n')
   const target = file('hosts.txt', 'old', 0o600)
@@ -121,7 +121,7 @@ test('cp of one host makes the file that is named, and leaves the old one until 
   t.is(readFileSync(join(ours, 'followed'), 'utf8'), '127.0.0.1\n')
 })
 
-test('cp -r brings trees, goes through no symlink of ours, and does nothing twice', async (t) => {
+test('cp -r from hosts writes trees, never follows local symlinks, and does not rewrite unchanged files', async (t) => {
   const { rsm, theirs, ours, file } = await copyFleet(t, 'web1')
   mkdirSync(join(theirs, 'etc/deep'), { recursive: true })
   writeFileSync(join(theirs, 'etc/deep/a.conf'), 'a')

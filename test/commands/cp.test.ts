@@ -5,7 +5,7 @@ import test from 'ava'
 import { copyFleet } from '../helpers/agents/copy-fleet.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 
-test('cp puts a file on hosts under its own name and mode, says so, and leaves it alone the second time', async (t) => {
+test('cp writes a file on hosts with its mode, reports it, and changes nothing the second time', async (t) => {
   const { rsm, theirs, file, there } = await copyFleet(t, 'web1', 'web2')
   const source = file('app.conf', 'port=1\n', 0o640)
   const argv = ['cp', source, `web[1-2]:${theirs}/%h-`]
@@ -28,7 +28,7 @@ test('cp puts a file on hosts under its own name and mode, says so, and leaves i
   )
 })
 
-test('cp takes its hosts from options, goes into directories, and keeps what it replaces', async (t) => {
+test('cp takes hosts from options, copies into directories, and keeps a backup of replaced files', async (t) => {
   const { rsm, theirs, file, there } = await copyFleet(t, 'web1')
   const source = file('app 100%.conf', 'new\n')
   const target = `:${theirs}/`
@@ -40,7 +40,7 @@ test('cp takes its hosts from options, goes into directories, and keeps what it 
   t.is(there(`app 100%.conf.rsm-${JSON.parse(ran.stdout).taskId}`), 'old\n')
 })
 
-test('cp --dry-run says who would change, --diff how, --plan asks no host; none writes', async (t) => {
+test('cp --dry-run lists hosts that would change, --diff shows how, --plan asks no host; none of them writes', async (t) => {
   const { server, rsm, theirs, file, there } = await copyFleet(t, 'web1')
   const source = file('app.conf', 'port=2\n')
   writeFileSync(join(theirs, 'app.conf'), 'port=1\n')
@@ -58,7 +58,7 @@ test('cp --dry-run says who would change, --diff how, --plan asks no host; none 
   t.is(there('app.conf'), 'port=1\n')
 })
 
-test('cp - copies what comes on stdin, however long, and --owner, --run-as, --limit-rate and --secret go with it', async (t) => {
+test('cp - copies stdin of any length, also with --owner, --run-as, --limit-rate and --secret', async (t) => {
   const { rsm, theirs, there } = await copyFleet(t, 'web1')
   const input = 'a line of some length\n'.repeat(200_000)
   const me = userInfo().username
@@ -73,19 +73,19 @@ test('cp - copies what comes on stdin, however long, and --owner, --run-as, --li
   t.is(there('none'), '')
 })
 
-test('cp ends as its hosts do, with the words of their system', async (t) => {
+test("cp exits with the code of its hosts, and prints their system's error", async (t) => {
   const { rsm, theirs, file } = await copyFleet(t, 'web1')
   const source = file('app.conf', 'x\n')
   const ran = await rsm(['cp', source, `web1:${theirs}/nowhere/app.conf`])
   t.true(ran.exit === 1 || ran.exit === 126, ran.stderr)
   t.regex(ran.stderr, /web1: FAILED, exit \d+: .*nowhere/)
-  // The reason is in the summary, and so is not printed as output as well.
+  // The reason is in the summary, so it is not printed as output too.
   t.is(ran.stderr.split('nowhere').length, 2, ran.stderr)
   const logs = await rsm(['logs', 'latest'])
   t.regex(logs.stderr, /nowhere/)
 })
 
-test('cp shows what a host wrote where its result has no reason, such as a copy that did not start', async (t) => {
+test("cp shows a host's output if its result has no reason, such as a copy that did not start", async (t) => {
   const { server, rsm, file } = await copyFleet(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { files: true } })
@@ -98,7 +98,7 @@ test('cp shows what a host wrote where its result has no reason, such as a copy 
   t.regex(ran.stderr, /^web1: \/opt\/node: not found\nrsm: web1: FAILED, exit 127$/m)
 })
 
-test('cp to hosts that are unknown sends nothing', async (t) => {
+test('cp to unknown hosts uploads nothing', async (t) => {
   const { server, rsm, theirs, file } = await copyFleet(t, 'web1')
   const source = file('app.conf', 'x\n')
   t.is((await rsm(['cp', source, `nosuch:${theirs}/`])).exit, 5)
@@ -106,7 +106,7 @@ test('cp to hosts that are unknown sends nothing', async (t) => {
   t.deepEqual(content, [])
 })
 
-test('exec --stdin lets scripts read a file, or what comes on our own stdin', async (t) => {
+test('exec --stdin passes a file or the local stdin to scripts', async (t) => {
   const { rsm, file } = await copyFleet(t, 'web1', 'web2')
   const source = file('app.sql', 'select 1\n')
   const one = await rsm(['exec', '-w', 'web1', '--stdin', source, 'tr a-z A-Z'])
@@ -116,7 +116,7 @@ test('exec --stdin lets scripts read a file, or what comes on our own stdin', as
   t.regex(both.stdout, /web\[1-2\].*\n4\n/s)
 })
 
-test('what the kernel makes as it is read is copied to its end, whatever its size says', async (t) => {
+test('files of /proc and /sys are copied to their end, whatever size they report', async (t) => {
   const { rsm, theirs, ours, there } = await copyFleet(t, 'web1')
   const version = readFileSync('/proc/version', 'utf8')
   const succeeds = async (...argv: string[]) => {
@@ -143,13 +143,13 @@ test('what the kernel makes as it is read is copied to its end, whatever its siz
   t.is(readFileSync(join(ours, 'fetched/web1/statistics/collisions'), 'utf8'), '0\n')
 })
 
-test('cp from hosts that fails leaves no empty directory', async (t) => {
+test('a failed cp from hosts leaves no empty directory', async (t) => {
   const { rsm, theirs, ours } = await copyFleet(t, 'web1')
   t.is((await rsm(['cp', '-r', `web1:${theirs}/none`, join(ours, 'out/deep')])).exit, 1)
   t.deepEqual(readdirSync(ours), [])
 })
 
-test('cp from hosts writes no file called - in place of stdout', async (t) => {
+test('cp from hosts to - is refused, and does not write a file called -', async (t) => {
   const { rsm } = await copyFleet(t, 'web1')
   const ran = await rsm(['cp', 'web1:/etc/hostname', '-'])
   t.is(ran.exit, 2, ran.stderr)

@@ -34,7 +34,7 @@ async function startEvents(t: ExecutionContext, ...argv: string[]) {
   return { ...rsm, server }
 }
 
-test('events says each change in a line, without control sequences, and Ctrl-C ends it quietly', async (t) => {
+test('events prints each change on a line without control sequences, and Ctrl-C ends it quietly', async (t) => {
   const { child, done, shows } = await startEvents(t)
   await shows('was restarted')
   child.kill('SIGINT')
@@ -53,7 +53,7 @@ test('events says each change in a line, without control sequences, and Ctrl-C e
   t.is(ran.stderr, 'rsm: events may be missing: the server was restarted\n')
 })
 
-test('events --json is one event a line, with its id; --type and --after go to the server', async (t) => {
+test('events --json prints one event per line, with its id; --type and --after go to the server', async (t) => {
   const { child, done, shows, server } = await startEvents(
     t,
     '--json',
@@ -73,7 +73,7 @@ test('events --json is one event a line, with its id; --type and --after go to t
   t.is(server.seen[0]?.query.get('after'), 'e-9')
 })
 
-test('a type that there is not is a fault of usage', async (t) => {
+test('an unknown event type is a usage error', async (t) => {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: 'http://127.0.0.1:1', RSM_TOKEN: 'x' })
   t.is((await runRsm(['events', '--type', 'hosts'], env)).exit, 2)
 })

@@ -22,7 +22,7 @@ import { missing, openWindow } from '../helpers/terminals/tmux.ts'
 const withXmllint = missing('xmllint').length === 0 ? test : test.skip
 const withTmux = missing('tmux').length === 0 ? test : test.skip
 
-/** Throws what xmllint says against the file. */
+/** Throws the errors of xmllint about the file. */
 function validate(path: string): void {
   execFileSync('xmllint', ['--noout', '--nonet', '--schema', resolve('test/fixtures/junit.xsd'), path], {
     stdio: 'pipe',
@@ -36,12 +36,12 @@ const linesOf = (path: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
-/** Writes what a hostile host may, and fails. */
+/** Writes hostile output, and fails. */
 const script = `printf 'same\\n'
 printf '\\033]52;c;eA==\\007\\033[31m::add-mask::secret\\r::set-output name=a::b\\n##[error]x\\n]]><b>&\\000\\377\\n' >&2
 exit 3`
 
-withXmllint('S06 one run is shown as a GitHub step and kept in files of every format', async (t) => {
+withXmllint('S06 one run is printed as a GitHub step and written to files of every format', async (t) => {
   const server = await startTestServer(t)
   await realAgent(t, server, { hostname: 'web1' })
   for (const hostname of ['web2', 'web3']) {
@@ -107,7 +107,7 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
     [],
   )
 
-  // A task that has ended is shown in any format just as well.
+  // A finished task can be shown in any format too.
   const waited = await rsm(['tasks', 'wait', task.taskId, '-o', `junit=${file('later.xml')}`])
   t.is(waited.exit, 1)
   t.is(waited.stdout, '')
@@ -116,7 +116,7 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
   t.is(logged.stdout, `${rule}\nweb[1-3] (3)\n${rule}\nsame\n`)
 })
 
-test('with --json a report that could not be written is an error in JSON, though all is well', async (t) => {
+test('with --json a report that cannot be written is an error in JSON, although the task succeeded', async (t) => {
   const entries = [entryOf('web1', 'x\n', { id: 1 })]
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), entries))
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'secret' })
@@ -128,7 +128,7 @@ test('with --json a report that could not be written is an error in JSON, though
   t.regex(error.message, /^can't write \/dev\/full: /)
 })
 
-test('what can not be written, or not be meant, is told before anything is started', async (t) => {
+test('invalid or unwritable outputs are refused before anything starts', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   const home = temporaryDirectory(t)
   mkdirSync(join(home, 'directory'))
@@ -157,7 +157,7 @@ test('what can not be written, or not be meant, is told before anything is start
   t.deepEqual(readdirSync(home).sort(), ['directory', 'file'])
 })
 
-/** A task on web1 that has written a line, and ends when it is cancelled. */
+/** A task on web1 that writes a line, and ends when cancelled. */
 function running(t: ExecutionContext) {
   const cancelled = taskOf([resultOf('web1', { status: 'CANCELLED', exitCode: null })], {
     status: 'CANCELLED',
@@ -178,7 +178,7 @@ function running(t: ExecutionContext) {
         end = undefined
         isCancelled = false
       }
-      // A deadline may pass before anyone follows.
+      // A deadline may pass before the task is followed.
       if (isCancelled) end()
     },
     'POST /api/tasks/task-1/cancel': () => {
@@ -189,7 +189,7 @@ function running(t: ExecutionContext) {
   })
 }
 
-test('files are complete when the run is interrupted, and when its deadline passes', async (t) => {
+test('output files are complete after an interruption and after a deadline', async (t) => {
   const server = await running(t)
   const home = temporaryDirectory(t)
   const env = cleanEnv(home, { RSM_URL: server.url, RSM_TOKEN: 'secret' })
@@ -209,7 +209,7 @@ test('files are complete when the run is interrupted, and when its deadline pass
     t.regex(read(home, `${name}.xml`), expected)
     t.is(linesOf(join(home, `${name}.ndjson`)).at(-1)?.['type'], 'end')
   }
-  // Whoever only waits leaves the task alone, and has what there was.
+  // `tasks wait` does not cancel the task, and writes the output so far.
   const waiting = startRsm(['tasks', 'wait', 'task-1', ...argv('waited'), '-o', 'live'], env)
   await waiting.shows('web1: working')
   waiting.child.kill('SIGTERM')
@@ -219,7 +219,7 @@ test('files are complete when the run is interrupted, and when its deadline pass
 })
 
 withTmux(
-  'on a terminal a status line stands below the output, and goes away for a question and at the end',
+  'on a terminal a status line is shown below the output, except during a question and at the end',
   async (t) => {
     const server = await running(t)
     const window = await openWindow(

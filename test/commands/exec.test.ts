@@ -23,7 +23,7 @@ function envFor(t: ExecutionContext, server: FakeServer): Record<string, string>
 const posted = (server: FakeServer) =>
   server.seen.find(({ method, path }) => method === 'POST' && path === '/api/tasks')
 
-test("exec shows each host's lines, a summary on stderr, and exits 0", async (t) => {
+test("exec prints each host's lines, a summary on stderr, and exits with 0", async (t) => {
   const task = taskOf([resultOf('web1'), resultOf('web2')])
   const entries = [
     entryOf('web1', 'one\n'),
@@ -103,14 +103,14 @@ const exits: [string, Partial<Task['results'][number]>, number][] = [
   ['255 when lost', { status: 'LOST', exitCode: null }, 255],
 ]
 for (const [title, result, exit] of exits)
-  test(`one host that failed: ${title}`, async (t) => {
+  test(`exec on one host that failed exits with ${title}`, async (t) => {
     const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1', result)]), []))
     const ran = await runRsm(['exec', '-q', '-w', 'web1', 'x'], envFor(t, server))
     t.is(ran.exit, exit)
     t.regex(ran.stderr, new RegExp(`^rsm: web1: ${result.status}`))
   })
 
-test('a host that is away is named with its reason and its doctor', async (t) => {
+test('an unreachable host is named with its reason and the doctor command', async (t) => {
   const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
   const server = await startFakeServer(t, {
     ...taskRoutes(taskOf([away]), []),
@@ -121,7 +121,7 @@ test('a host that is away is named with its reason and its doctor', async (t) =>
   t.regex(ran.stderr, /web1 is OFFLINE: never heard\n +rsm hosts doctor web1/)
 })
 
-test('the words of an agent are one line that commands neither terminal nor runner; -q leaves out what to type', async (t) => {
+test('text from an agent is one line without terminal or workflow commands; -q omits advice', async (t) => {
   const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
   const statusReason = 'disk /a\u001b]52;c;eA==\u0007\n::add-mask::web1\r##[error]x 93 %'
   const server = await startFakeServer(t, {
@@ -135,7 +135,7 @@ test('the words of an agent are one line that commands neither terminal nor runn
   )
 })
 
-test('a fault is told though what is asked to explain it fails', async (t) => {
+test('an error is reported even if the request for its explanation fails', async (t) => {
   const server = await startFakeServer(t, {
     'POST /api/tasks': (_seen, response) =>
       envelope(response, 400, { errors: [{ field: 'target.hosts[0]', message: 'no such host: web9' }] }),
@@ -146,7 +146,7 @@ test('a fault is told though what is asked to explain it fails', async (t) => {
   t.is(ran.stderr, 'rsm: no such host: web9\n')
 })
 
-test('an OFFLINE host whose result says so is told once, with its doctor', async (t) => {
+test('an OFFLINE host whose result says so is reported once, with the doctor command', async (t) => {
   const error = 'web1 is OFFLINE: never heard'
   const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error })
   const server = await startFakeServer(t, taskRoutes(taskOf([away]), []))
@@ -157,7 +157,7 @@ test('an OFFLINE host whose result says so is told once, with its doctor', async
   )
 })
 
-test('many hosts that are away have one command for all, below them and not below one that failed', async (t) => {
+test('unreachable hosts share one doctor command, below them and not below a failed host', async (t) => {
   const away = (at: number, reason: string) =>
     resultOf(`node${at}`, { status: 'UNREACHABLE', exitCode: null, error: `node${at} is OFFLINE: ${reason}` })
   const results = [
@@ -230,7 +230,7 @@ test('--plan shows hosts, batches and the exact text, and runs nothing', async (
   t.is(posted(server), undefined)
 })
 
-/** A task that runs until it is cancelled; who asks how it stands is told that it `stands` so. */
+/** A task that runs until cancelled; `stands` is the status that requests for the task get. */
 function endless(t: ExecutionContext, stands: 'RUNNING' | 'CANCELLED' = 'CANCELLED') {
   const cancelled = taskOf([resultOf('web1', { status: 'CANCELLED', exitCode: null })], {
     status: 'CANCELLED',
@@ -260,7 +260,7 @@ for (const [signal, exit] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)
-  test(`without a terminal ${signal} cancels the task and exits ${exit}`, async (t) => {
+  test(`without a terminal ${signal} cancels the task, and exec exits with ${exit}`, async (t) => {
     const server = await endless(t)
     const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
     await shows('web1: working')
@@ -269,7 +269,7 @@ for (const [signal, exit] of [
     t.is(cancels(server), 1)
   })
 
-test('logs -f that is interrupted says that the task goes on, and how to go on behind what was shown', async (t) => {
+test('an interrupted logs -f says that the task still runs, and how to continue after the shown output', async (t) => {
   const server = await endless(t, 'RUNNING')
   const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
   await shows('web1: working')
@@ -280,7 +280,7 @@ test('logs -f that is interrupted says that the task goes on, and how to go on b
   t.is(cancels(server), 0)
 })
 
-test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
+test('SIGHUP cancels nothing, and leaves no incomplete file', async (t) => {
   const server = await endless(t)
   const directory = temporaryDirectory(t)
   const files = ['junit', 'grouped'].flatMap((format) => ['-o', `${format}=${directory}/${format}`])
@@ -294,7 +294,7 @@ test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   t.is(cancels(server), 0)
 })
 
-test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {
+test('a closed stdout cancels nothing, and exec exits silently with 141', async (t) => {
   const entries = Array.from({ length: 5000 }, () => entryOf('web1', `${'x'.repeat(200)}\n`))
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), entries))
   const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
@@ -320,13 +320,13 @@ test('a closed stderr ends nothing', async (t) => {
   t.is(ran.stdout, 'web1: over\n')
 })
 
-test('names of -w - come from stdin', async (t) => {
+test('-w - reads host names from stdin', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1 # the first\n\n# none\nweb2 db1\n')
   t.like(posted(server)?.body, { target: { hosts: ['web1', 'web2', 'db1'] } })
 })
 
-test('logs pages through the whole log; -f follows to the end with exit 0', async (t) => {
+test('logs reads the whole log in pages; -f follows to the end and exits with 0', async (t) => {
   const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3 })])
   const entries = [entryOf('web1', 'a\n', { id: 1 }), entryOf('web1', 'b\n', { id: 2 })]
   const routes = taskRoutes(task, entries)
@@ -352,7 +352,7 @@ test('logs pages through the whole log; -f follows to the end with exit 0', asyn
   t.is((await runRsm(['logs', 'task-1', '--host', 'wbe1'], envFor(t, server))).exit, 5)
 })
 
-test('A16 a quoted command behind bash -c is torn, and that is told; one word of it is not', async (t) => {
+test('A16 exec warns about several quoted words after bash -c, which bash would split, but not about one word', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   const said = async (...words: string[]) => {
     const ran = await runRsm(['exec', '-w', 'web1', '--', ...words], envFor(t, server))
@@ -367,7 +367,7 @@ test('A16 a quoted command behind bash -c is torn, and that is told; one word of
   t.is(await said('echo', '-c', 'a b'), '')
 })
 
-test('A16 output that passed its limit is told at the end, but not under -q', async (t) => {
+test('A16 output over its limit is reported at the end, but not with -q', async (t) => {
   const task = taskOf([resultOf('web1', { truncated: true }), resultOf('web2')])
   const server = await startFakeServer(t, taskRoutes(task, []))
   const env = envFor(t, server)

@@ -67,7 +67,7 @@ const cases: [string[], number, RegExp][] = [
   [['login', 'http://127.0.0.1:1', '--password-stdin'], 2, /no username\b.*\n.*--username admin/],
 ]
 for (const [argv, exit, message] of cases)
-  test(`rsm ${argv.join(' ')}: exit ${exit}, one line and what to do next`, async (t) => {
+  test(`rsm ${argv.join(' ')} exits with ${exit}, an error line and advice`, async (t) => {
     const home = temporaryDirectory(t)
     const RSM_AGENT_DATA_DIR = join(home, 'agent')
     const ran = await runRsm(argv, cleanEnv(home, { RSM_AGENT_DATA_DIR }))
@@ -87,14 +87,14 @@ test('with --json an error is one line of JSON on stderr, and stdout stays empty
   t.like(error, { exit: 3, code: 'unauthenticated' })
 })
 
-test('a server that is down is exit 4', async (t) => {
+test('a server that is down gives exit code 4', async (t) => {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: 'http://127.0.0.1:1', RSM_TOKEN: 'x' })
   const ran = await runRsm(['hosts', 'list'], env)
   t.is(ran.exit, 4)
   t.regex(ran.stderr, /cannot reach http:\/\/127\.0\.0\.1:1: connection refused/)
 })
 
-test('an unknown host is exit 5 and names the nearest', async (t) => {
+test('an unknown host gives exit code 5 and a suggestion', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/hosts': (_seen, response) =>
       envelope(response, 400, {
@@ -112,7 +112,7 @@ for (const [first, hint] of [
   ['web[1-2]', "rsm exec -w 'web[1-2]' COMMAND"],
   ['ls', "-w 'web[1-3]'"],
 ] as const)
-  test(`rsm exec ${first} uptime, without -w, runs nothing and says where hosts go`, async (t) => {
+  test(`rsm exec ${first} uptime, without -w, runs nothing and says where to put hosts`, async (t) => {
     const server = await startFakeServer(t, {
       'GET /api/hosts': ({ query }, response) =>
         query.get('selector') === 'ls' ? envelope(response, 400, {}) : pageOf([hostNamed(1, 'web1')]),
@@ -128,7 +128,7 @@ for (const [first, hint] of [
     )
   })
 
-test('more unknown names than the server lists are exit 5 too, under one heading', async (t) => {
+test('more unknown names than the server lists give exit code 5 and one error line', async (t) => {
   const messages = ['no such host: web4', 'no such host: web5', 'and 2 more that do not exist']
   const server = await startFakeServer(t, {
     'GET /api/hosts': (_seen, response) =>
@@ -152,7 +152,7 @@ const taken: [string[], string, string, RegExp][] = [
   ],
 ]
 for (const [argv, path, what, hint] of taken)
-  test(`rsm ${argv.join(' ')}, of a name that is taken: exit 6, and how to see what has it`, async (t) => {
+  test(`rsm ${argv.join(' ')}, with a taken name, exits with 6 and suggests the existing object`, async (t) => {
     const server = await startFakeServer(t, {
       [`POST ${path}`]: (_seen, response) => envelope(response, 409, {}),
     })
@@ -163,7 +163,7 @@ for (const [argv, path, what, hint] of taken)
     t.regex(ran.stderr, hint)
   })
 
-test('an empty fleet says how to join a host', async (t) => {
+test('hosts list of an empty fleet says how to join a host', async (t) => {
   const server = await startFakeServer(t, { 'GET /api/hosts': () => pageOf([]) })
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
   const ran = await runRsm(['hosts', 'list'], env)
@@ -171,7 +171,7 @@ test('an empty fleet says how to join a host', async (t) => {
   t.regex(ran.stderr, /rsm hosts join/)
 })
 
-test('login reads the password from stdin, and stores the token for its owner and its URL only', async (t) => {
+test('login reads the password from stdin, and stores the token for its user and its URL only', async (t) => {
   const server = await startFakeServer(t, {
     'POST /api/auth/login': ({ body }) => {
       t.deepEqual(body, { username: 'ann', password: 's3cret pass' })
@@ -229,12 +229,12 @@ test('a deletion without a terminal needs --yes', async (t) => {
   t.is((await runRsm(['hosts', 'remove', 'web1', '--yes'], env)).exit, 0)
 })
 
-test('rsm --version says name, version, platform and Node', async (t) => {
+test('rsm --version prints name, version, platform and Node version', async (t) => {
   const ran = await runRsm(['--version'], cleanEnv(temporaryDirectory(t)))
   t.regex(ran.stdout, /^rsm\/\d+\.\d+\.\d+ linux-\w+ node-v\d+\.\d+\.\d+\n$/)
 })
 
-test('quickstart keeps the context of another server, and says which one is current when it ends', async (t) => {
+test('quickstart keeps the context of another server, and names the current context when it ends', async (t) => {
   const home = temporaryDirectory(t)
   const contexts = new Contexts({ XDG_CONFIG_HOME: home })
   contexts.save('quickstart', { url: 'https://rsm.example', username: 'admin' }, 'theirs')
@@ -249,7 +249,7 @@ test('quickstart keeps the context of another server, and says which one is curr
   t.is(contexts.nameForQuickstart(join(home, 'try')), 'quickstart-2')
 })
 
-test('quickstart --once keeps to the port that was asked for', async (t) => {
+test('quickstart --once uses no other port than the given one', async (t) => {
   const { port } = new URL((await startFakeServer(t, {})).url)
   const ran = await runRsm(['quickstart', '--once', '--port', port], cleanEnv(temporaryDirectory(t)))
   t.is(ran.exit, 6, ran.stderr)

@@ -26,7 +26,7 @@ async function fixture(t: ExecutionContext) {
   return { server, rsm: commandLine(t, server), file, script, task }
 }
 
-test('scripts add FILE takes name and settings from the file, else its name; options win; a taken name says what to do', async (t) => {
+test("scripts add takes name and settings from the text, or the file's name; options take precedence; a taken name gives advice", async (t) => {
   const { rsm, file, script } = await fixture(t)
   const added = await rsm(['scripts', 'add', file])
   t.is(added.stdout, 'stored deploy (id 1, BASH)\n', added.stderr)
@@ -57,7 +57,7 @@ test('scripts add FILE takes name and settings from the file, else its name; opt
   t.is(none.stderr, 'rsm: no such file: roll\n     rsm scripts add FILE, or rsm scripts add NAME FILE\n')
 })
 
-test('a new text keeps the stored settings in step, but for those that somebody set apart', async (t) => {
+test('a new text updates the stored settings, except those set separately', async (t) => {
   const { rsm, file, script } = await fixture(t)
   await rsm(['scripts', 'add', file, '--category', 'kept', '-d', 'set apart'])
   writeFileSync(file, `${head.replace('timeout=5m, ', '').replace('tags=web', 'tags=db')}${body}`)
@@ -80,12 +80,12 @@ test('a new text keeps the stored settings in step, but for those that somebody 
   t.like(await script(), { name: 'deploy', timeout: 10, description: 'mine', tags: [] })
 })
 
-test('S12 scripts run without a terminal names all that is missing, mistyped or exposed, exit 2, and starts nothing', async (t) => {
+test('S12 scripts run without a terminal names every missing, mistyped or exposed parameter, exits with 2, and starts nothing', async (t) => {
   const { rsm, file, task, server } = await fixture(t)
   await rsm(['scripts', 'add', file])
   const run = ['scripts', 'run', 'deploy', '-w', 'web1']
   const secret = { env: { DB_PASSWORD: 'hush' } }
-  // A secret that nobody named is not taken from the environment: the script's author chose its name.
+  // A secret not named on the command line is not read from the environment: the script's author chose its name.
   const missing = await rsm([...run, '-p', 'VERSION='], secret)
   t.is(missing.exit, 2)
   t.is(
@@ -116,7 +116,7 @@ test('S12 scripts run without a terminal names all that is missing, mistyped or 
   )
 })
 
-test('A15 a value that does not match its pattern starts nothing: of a stored script, of a file, and by the server where nobody else looks', async (t) => {
+test('A15 a value that does not match its pattern starts nothing: for a stored script, a file, or over the API', async (t) => {
   const { rsm, file, server } = await fixture(t)
   writeFileSync(
     file,
@@ -146,7 +146,7 @@ test('A15 a value that does not match its pattern starts nothing: of a stored sc
   t.regex(odd.stderr, /the pattern of V is not valid in RE2/)
 })
 
-test('exec --script FILE, or a script from stdin, honours what the file says; a mistake in it is told before the server is asked', async (t) => {
+test('exec honours the settings in a script file or stdin; a mistake in them is reported before any request', async (t) => {
   const { rsm, file, task } = await fixture(t)
   const words = ['exec', '-w', 'web1', '--detach', '-p', 'VERSION=2']
   const secret = { env: { DB_PASSWORD: 'hush' } }
@@ -169,7 +169,7 @@ test('exec --script FILE, or a script from stdin, honours what the file says; a 
 })
 
 onTerminal(
-  'on a terminal, missing params are asked, again where the answer is empty, secret ones without echo',
+  'on a terminal rsm asks for missing params, again after an empty answer, and for secret ones without echo',
   async (t) => {
     const { rsm, file, task, server } = await fixture(t)
     await rsm(['scripts', 'add', file])

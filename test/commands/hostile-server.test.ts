@@ -5,7 +5,7 @@ import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 const evil = 'a\u001b]0;x\u0007\u001b[2J\u009b31m\u202eb\nadmin@host $ '
 const user = { id: 1, username: evil, role: evil, rights: [evil], token: { kind: 'personal', name: evil } }
 
-/** What people must never be shown. */
+/** Characters that affect a terminal, never shown to people. */
 const obeyed = /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/u
 
 for (const [words, lines] of [
@@ -18,7 +18,7 @@ for (const [words, lines] of [
   [['schedules', 'run', '1'], 1],
   [['hosts', 'edit', '1', '-t', 'a=b'], 1],
 ] as const)
-  test(`S06 names of a malicious server stay names in: rsm ${words.join(' ')}`, async (t) => {
+  test(`S06 names from a malicious server have no effect on the terminal in: rsm ${words.join(' ')}`, async (t) => {
     const home = temporaryDirectory(t)
     const host = hostNamed(1, evil)
     const schedule = { id: 1, name: evil }

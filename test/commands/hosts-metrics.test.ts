@@ -25,7 +25,7 @@ async function run(t: ExecutionContext, options: string[], answer = history, hos
   return { ...ran, asked: Object.fromEntries(asked ?? []) }
 }
 
-test('hosts metrics shows a line for each measure, and says of which time', async (t) => {
+test('hosts metrics prints a line for each metric, and the period', async (t) => {
   const { exit, stdout, stderr, asked } = await run(t, ['--utc'])
   t.is(exit, 0, stderr)
   t.regex(stdout, /^web1, 2026-11-20 03:00:00Z to 2026-11-21 03:00:00Z\nSERIES /)
@@ -34,13 +34,13 @@ test('hosts metrics shows a line for each measure, and says of which time', asyn
   t.deepEqual(asked, { points: '2000' })
 })
 
-test('hosts metrics --json is the data alone, with the points that the server gives by itself', async (t) => {
+test("hosts metrics --json prints only the data, with the server's default number of points", async (t) => {
   const { stdout, asked } = await run(t, ['--json'])
   t.deepEqual(JSON.parse(stdout), history)
   t.deepEqual(asked, {})
 })
 
-test('hosts metrics asks for the range and the points that it is given', async (t) => {
+test('hosts metrics requests the given range and number of points', async (t) => {
   const range = ['--from', '2026-11-20 04:00', '--to', '2026-11-20T05:00:00Z', '--utc', '--points', '7']
   const { asked } = await run(t, range)
   t.deepEqual(asked, { from: '2026-11-20T04:00:00.000Z', to: '2026-11-20T05:00:00.000Z', points: '7' })
@@ -51,10 +51,10 @@ test('hosts metrics asks for the range and the points that it is given', async (
 
 for (const [what, host, said] of [
   ['no agent', {}, /no agent has joined it: rsm hosts join --replace web1/],
-  ['an agent that is away', { status: 'OFFLINE', agent: {} as Host['agent'] }, /rsm hosts doctor web1/],
+  ['an OFFLINE agent', { status: 'OFFLINE', agent: {} as Host['agent'] }, /rsm hosts doctor web1/],
   ['an agent that has not reported yet', { agent: {} as Host['agent'] }, /60 s by default/],
 ] as const)
-  test(`of a host without history but ${what} hosts metrics says so and what to check`, async (t) => {
+  test(`hosts metrics of a host without history and ${what} says what to check`, async (t) => {
     const { exit, stdout, stderr } = await run(t, [], { ...history, samples: [] }, host)
     t.deepEqual([exit, stdout], [0, ''])
     t.regex(stderr, /^rsm: no metrics of web1 from /)
@@ -67,7 +67,7 @@ for (const [options, said] of [
   [['--since', '1h', '--from', '2026-11-20'], /--from/],
   [['--points', '0'], /--points takes a whole number from 1, not 0/],
 ] as const)
-  test(`hosts metrics ${options.join(' ')} is a mistake in usage`, async (t) => {
+  test(`hosts metrics ${options.join(' ')} is a usage error`, async (t) => {
     const { exit, stderr, asked } = await run(t, [...options])
     t.is(exit, 2, stderr)
     t.regex(stderr, said)

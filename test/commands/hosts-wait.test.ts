@@ -7,7 +7,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 const away = { status: 'OFFLINE', statusReason: 'never heard' } as const
 const ready = (id: string) => ['ready', { id }, id] as const
 
-test('hosts wait follows the events and asks nothing meanwhile, through a cut, until all are ONLINE or WARNING', async (t) => {
+test('hosts wait follows events, also after a cut, without polling, until all hosts are ONLINE or WARNING', async (t) => {
   const streams: string[] = []
   const server = await startFakeServer(t, {
     'POST /api/hosts/select': () =>
@@ -35,7 +35,7 @@ test('hosts wait follows the events and asks nothing meanwhile, through a cut, u
   t.deepEqual(asked, [{ target }, { target }])
 })
 
-test('hosts wait gives up with 124, naming who is not there and why; --new waits for who does not exist yet', async (t) => {
+test('hosts wait times out with 124 and names unreachable hosts with the reason; --new waits for hosts to be created', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })

@@ -9,7 +9,7 @@ import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-test('hosts edit changes what is said and leaves the rest', async (t) => {
+test('hosts edit changes the given fields and keeps the rest', async (t) => {
   const server = await startTestServer(t)
   const tags = { role: 'web', old: 'yes' }
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1', tags })
@@ -54,11 +54,11 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
   }
 })
 
-test('several hosts are listed by name before the list is cut, edited, shown and removed at once; one that cannot be is named and the others go on', async (t) => {
+test('several hosts can be listed by name, edited, shown and removed at once; one failure does not stop the others', async (t) => {
   const hosts = [1, 2, 10].map((id) => hostNamed(id, `n${id}`))
   const server = await startFakeServer(t, {
     'GET /api/hosts': ({ query }, response) => {
-      // As a server does that is too old to sort.
+      // Like a server that is too old to sort.
       if (query.has('sort'))
         return envelope(response, 400, { errors: [{ field: 'sort', message: 'unknown field' }] })
       return pageOf(query.get('selector') === 'n1' ? hosts.slice(0, 1) : [...hosts].reverse())
@@ -131,7 +131,7 @@ test('hosts join --token and --join-string print nothing else on stdout', async 
   t.is(refused.stdout, '')
 })
 
-test('hosts join --replace takes no agent away where no token is made, and leaves no token where the agent stays', async (t) => {
+test('hosts join --replace revokes no agent without a new token, and removes the token if the agent stays', async (t) => {
   const server = await startTestServer(t)
   const agent = await ScriptedAgent.link(server, await server.enroll('web1'))
   const rsm = commandLine(t, server)

@@ -33,7 +33,7 @@ test('docs/use/json.md names every command', (t) => {
     )
 })
 
-test('--json prints what docs/use/json.md says, by the schemas of the API', async (t) => {
+test('--json prints the objects of docs/use/json.md, valid by the schemas of the API', async (t) => {
   const { server, lines: words, added } = await everyCommand(t, '--json')
   const lines = words.map((line) => ({ argv: withOption(line, '--json') }))
   const ran = await runLines(t, server, lines)

@@ -14,7 +14,7 @@ interface Shown {
   readonly args: Readonly<Record<string, Described>>
 }
 
-test('oclif.manifest.json is what the commands say; npm run manifest makes it anew', async (t) => {
+test('oclif.manifest.json matches the commands; npm run manifest updates it', async (t) => {
   const config = new Config({ root: resolve('.') })
   await config.load()
   const kept = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: Record<string, object> }
@@ -31,7 +31,7 @@ test('oclif.manifest.json is what the commands say; npm run manifest makes it an
   for (const [id, command] of Object.entries(made)) t.deepEqual(kept.commands[id], command, id)
 })
 
-test('what help says of a topic names each of its commands, and no other', (t) => {
+test('the description of a topic lists exactly its commands', (t) => {
   const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: object }
   const { oclif } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     oclif: { topics: Record<string, { description: string }> }

@@ -10,7 +10,7 @@ const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as 
 }
 const ids = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
 const topics = new Set(ids.filter((id) => id.includes(' ')).map((id) => id.split(' ')[0]))
-/** What is written with rsm before it and is no command of its own. */
+/** Words that may follow rsm although they are not commands. */
 const others = new Set(['help', 'version'])
 
 function files(directory: string): string[] {
@@ -20,14 +20,14 @@ function files(directory: string): string[] {
     .filter((path) => !path.includes('node_modules'))
 }
 
-/** Of other things that begin with rsm: purposes of keys, the name of a process, and what the server prints. */
+/** Other phrases that begin with rsm: purposes of keys, the name of a process, and lines that the server prints. */
 const noCommands = new Set(['typed input', 'sealing', 'sealing key', 'agent terminals', 'server listening'])
 
-/** The first of a command in code: behind a back-tick, a quote, a prompt, an indent, or what introduces it. */
+/** The first words of a command in code: after a back-tick, a quote, a prompt, an indent or an introduction. */
 const mention =
   /(?:[`'"]|next: |^ {4,}|(?:^|[`'"])[$#] )(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/gm
 
-test('A17 every command that a hint, help or a document names exists', (t) => {
+test('A17 every command named in a hint, help or a document exists', (t) => {
   const unknown: string[] = []
   let seen = 0
   for (const path of ['README.md', ...files('src'), ...files('docs'), ...files('examples')])
@@ -43,11 +43,11 @@ test('A17 every command that a hint, help or a document names exists', (t) => {
   t.true(seen > 300, String(seen))
 })
 
-/** The same in a document, with what follows it up to the command that a host runs, a comment or another command. */
+/** A command in a document, with its words up to the command that a host runs, a comment or another command. */
 const line =
   /(?:[`'"]|^ {4,}|(?:^|[`'"])(?:[a-z]*[$#]|>) *)(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)((?: [a-z][a-z-]*)?)([^`\n|;&]*)/gm
 
-test('every option that a document names with its command exists', (t) => {
+test('every option named in a document with its command exists', (t) => {
   const unknown: string[] = []
   let seen = 0
   for (const path of ['README.md', ...files('docs'), ...files('examples')])

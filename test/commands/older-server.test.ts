@@ -5,7 +5,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 
 const exec = ['exec', '-w', 'web1', '--limit', 'memory=64M', '--', 'true']
 
-/** What `words` end with at a server of this version that refuses a task as one does that does not know a field. */
+/** Runs `words` with a server of this version that refuses a task because of an unknown field. */
 async function refusedBy(t: ExecutionContext, version: string | null, words: string[], errors: object[]) {
   const info = () => ({ version, serverTime: '2026-03-02T09:30:12.502Z', heartbeatInterval: 30 })
   const server = await startFakeServer(t, {
@@ -23,7 +23,7 @@ async function refusedBy(t: ExecutionContext, version: string | null, words: str
 
 const unknown = [{ field: 'limits', message: 'unknown field' }]
 
-test('A17 a field that an older server does not know is told as that, with both versions', async (t) => {
+test('A17 a field that an older server does not know is reported with both versions', async (t) => {
   const { exit, stderr } = await refusedBy(t, '0.0.9', exec, unknown)
   t.is(exit, 2)
   t.regex(
@@ -33,7 +33,7 @@ test('A17 a field that an older server does not know is told as that, with both 
   t.notRegex(stderr, /unknown field/)
 })
 
-test('A17 one that is too old to say its version too, and a path that it does not have', async (t) => {
+test('A17 an older server without a version, or without a path, is reported as older', async (t) => {
   t.regex(
     (await refusedBy(t, null, exec, unknown)).stderr,
     /^rsm: the server is older and does not know limits\n/,
@@ -43,7 +43,7 @@ test('A17 one that is too old to say its version too, and a path that it does no
   t.regex(path.stderr, /^rsm: the server is older \(0\.0\.9\) and does not know \/api\/clusters\n/)
 })
 
-test('A17 a server that is no older, another fault beside it, and a path that somebody typed are told as they are', async (t) => {
+test('A17 errors of a newer server, errors with other faults and errors of rsm api are reported unchanged', async (t) => {
   t.regex((await refusedBy(t, '99.0.0', exec, unknown)).stderr, /limits: unknown field/)
   const more = [...unknown, { field: 'timeout', message: 'must be of type number' }]
   t.notRegex((await refusedBy(t, '0.0.9', exec, more)).stderr, /older/)
@@ -56,7 +56,7 @@ test('A17 a server that is no older, another fault beside it, and a path that so
   )
 })
 
-test('A17 hosts join at a server that does not know join strings prints the line of its time', async (t) => {
+test('A17 hosts join with a server without join strings prints the older line', async (t) => {
   const asked: string[][] = []
   const server = await startFakeServer(t, {
     'POST /api/enrollment-tokens': (request, response) => {

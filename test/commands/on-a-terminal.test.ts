@@ -34,7 +34,7 @@ function onTerminal(t: ExecutionContext, server: FakeServer, line: string, env: 
 const started = (server: FakeServer) =>
   server.seen.filter(({ method, path }) => method === 'POST' && path.startsWith('/api/tasks'))
 
-test('a person is asked about more than 20 hosts, on the terminal though stdin is a script; no starts nothing', async (t) => {
+test('rsm asks before it runs on more than 20 hosts, even if stdin is a script; no starts nothing', async (t) => {
   const server = await fleet(t)
   const shell = onTerminal(t, server, `echo uptime | ${rsm} exec -w 'web*' -; echo exit $?`)
   await shell.shows(/Run 'uptime' on all 40 hosts of http:\/\/127\S+, web\[1-40\]\? \[y\/N\] /)
@@ -43,7 +43,7 @@ test('a person is asked about more than 20 hosts, on the terminal though stdin i
   t.deepEqual(started(server), [])
 })
 
-test('the question names the context, and of a long script the beginning', async (t) => {
+test('the question names the context and the beginning of a long script', async (t) => {
   const server = await fleet(t)
   const home = temporaryDirectory(t)
   mkdirSync(join(home, 'config', 'rsm'), { recursive: true })
@@ -60,7 +60,7 @@ test('the question names the context, and of a long script the beginning', async
   t.deepEqual(started(server), [])
 })
 
-test('audit list at 80 columns has whole times and the ends of ids, and says what ran; the address goes first', async (t) => {
+test('audit list at 80 columns shows times, the ends of ids and the command, and omits addresses first', async (t) => {
   const at = new Date().toISOString()
   const admin = { type: 'user', id: 1, name: 'admin', tokenId: 1 }
   const entry = (id: number, action: string, detail: object) => {
@@ -83,7 +83,7 @@ test('audit list at 80 columns has whole times and the ends of ids, and says wha
   )
 })
 
-test('cancel and retry of latest ask, whatever its size; no changes nothing', async (t) => {
+test('cancel and retry of latest ask for confirmation, whatever its size; no changes nothing', async (t) => {
   const failed = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 })], { firstLine: 'deploy' })
   const running = taskOf([resultOf('web1', { status: 'RUNNING' })], {
     firstLine: 'deploy',
@@ -115,7 +115,7 @@ test('cancel and retry of latest ask, whatever its size; no changes nothing', as
   t.is(started(server).length, 1)
 })
 
-test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels nothing', async (t) => {
+test('Ctrl-C asks on the terminal even if stdin is a script; leaving cancels nothing', async (t) => {
   const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
     status: 'RUNNING',
   })
@@ -139,7 +139,7 @@ test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels noth
   )
 })
 
-test('the line below a copy says how many bytes have gone, how fast, and how long the rest takes', async (t) => {
+test('the status line of a copy shows bytes sent, speed and remaining time', async (t) => {
   const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
     status: 'RUNNING',
     type: 'COPY',
@@ -158,7 +158,7 @@ test('the line below a copy says how many bytes have gone, how fast, and how lon
   shell.type('\u0003')
 })
 
-test('what a person has agreed to is what runs; --yes asks nothing, nor does a job of CI', async (t) => {
+test('a confirmed run targets the confirmed hosts; --yes and CI ask nothing', async (t) => {
   const server = await fleet(t)
   const line = `${rsm} exec -w 'web*' uptime && ${rsm} exec -a -y uptime && CI=1 ${rsm} exec -w 'web*' uptime; echo exit $?`
   const shell = onTerminal(t, server, line)
@@ -170,7 +170,7 @@ test('what a person has agreed to is what runs; --yes asks nothing, nor does a j
   t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { all: true }, { hosts: ['web*'] }])
 })
 
-test('a failure is broken at the width of the terminal, and left whole for a pipe', async (t) => {
+test('an error wraps at the width of the terminal, and stays whole for a pipe', async (t) => {
   const line = `stty cols 45; ${rsm} hosts list; ${rsm} hosts list 2>&1 | cat; echo over`
   const shell = bashOnPty(t, line, temporaryDirectory(t))
   await shell.shows(/over/)
@@ -182,7 +182,7 @@ test('a failure is broken at the width of the terminal, and left whole for a pip
   t.is(words([first, ...further]), words(whole))
 })
 
-test('a list longer than the screen goes through $PAGER, which may end early, be missing, or be switched off', async (t) => {
+test('a list longer than the screen goes to $PAGER, which may end early, be missing or be disabled', async (t) => {
   const server = await fleet(t)
   const home = temporaryDirectory(t)
   const pager = join(home, 'my pager')
@@ -204,7 +204,7 @@ test('a list longer than the screen goes through $PAGER, which may end early, be
   }
 })
 
-test('Ctrl-C in the pager is the pager\u2019s: the command waits for it and the shell gets a sane terminal', async (t) => {
+test('Ctrl-C in the pager goes to the pager; rsm waits for it, and the terminal is restored', async (t) => {
   const server = await fleet(t)
   const home = temporaryDirectory(t)
   const pager = join(home, 'pager')
@@ -229,7 +229,7 @@ test('Ctrl-C in the pager is the pager\u2019s: the command waits for it and the 
   t.is(await shell.ended, 0)
 })
 
-test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
+test('the wait line is ASCII if the locale is not UTF-8', async (t) => {
   const server = await startFakeServer(t, {
     'POST /api/hosts/select': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
     'GET /api/events': (_, response) => void eventStream(response),
@@ -240,7 +240,7 @@ test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
   t.notRegex(shell.shown, /[^\0-\u007f]/)
 })
 
-test('on a terminal that does not tell its width, as those of some pipelines, a wait shows nothing and ends', async (t) => {
+test('a wait on a terminal without a width, as in some pipelines, prints no status line and ends', async (t) => {
   const server = await startFakeServer(t, {
     'POST /api/hosts/select': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
     'GET /api/events': (_, response) => void eventStream(response),
@@ -251,7 +251,7 @@ test('on a terminal that does not tell its width, as those of some pipelines, a 
   t.true(shell.shown.length < 1000, `${shell.shown.length} characters`)
 })
 
-test('A16 a pattern that comes to the whole fleet asks as -a does, however small it is; names do not', async (t) => {
+test('A16 a pattern that matches the whole fleet asks like -a, however small the fleet; names do not', async (t) => {
   const few = many.slice(0, 2)
   const server = await startFakeServer(t, {
     ...taskRoutes(taskOf([resultOf('web1')]), []),

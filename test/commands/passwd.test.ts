@@ -18,7 +18,7 @@ async function vera(t: Parameters<typeof startTestServer>[0]) {
   return { server, home, env, login }
 }
 
-test('A16 passwd asks for the present and the new password without echo, and the stored login goes on', async (t) => {
+test('A16 passwd asks for the current and the new password without echo, and the stored login stays valid', async (t) => {
   const { home, login } = await vera(t)
   const shell = bashOnPty(t, `${rsm} passwd; echo exit $?; ${rsm} whoami`, home)
   for (const [question, answer] of [
@@ -36,7 +36,7 @@ test('A16 passwd asks for the present and the new password without echo, and the
   t.deepEqual([await login(former), await login(next)], [401, 200])
 })
 
-test('A16 passwd --password-stdin takes both passwords from two lines; a wrong one, a lone one and a token are told apart', async (t) => {
+test('A16 passwd --password-stdin reads two lines; a wrong password, a missing line and a token give different errors', async (t) => {
   const { server, env, login } = await vera(t)
   const passwd = (input: string) => runRsm(['passwd', '--password-stdin'], env, input)
   const lone = await passwd(`${former}\n`)

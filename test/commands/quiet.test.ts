@@ -3,11 +3,11 @@ import { commandLine, runLines } from '../helpers/clients/command-line.ts'
 import { everyCommand, withOption } from '../helpers/clients/every-command.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-/** What is printed by these was asked for; of all others it is a confirmation. */
+/** Commands that print requested data; the output of all others is a confirmation. */
 const prints =
   /^(\w+ (list|show|versions|files|doctor|next)|schedules run|hosts join|tokens add|webhooks (add|test)|whoami|logs|tasks retry|(exec|cp) --(detach|plan)) ?/
 
-test('A16 under -q every command prints what was asked for and errors, and confirms nothing', async (t) => {
+test('A16 with -q every command prints requested data and errors, and no confirmations', async (t) => {
   const { server, lines, added } = await everyCommand(t, '-q')
   t.is(added.stdout + added.stderr, '')
   const ran = await runLines(
@@ -17,7 +17,7 @@ test('A16 under -q every command prints what was asked for and errors, and confi
   )
   for (const [at, line] of lines.entries()) {
     const { exit, stdout, stderr } = ran[at] ?? { exit: -1, stdout: '', stderr: '' }
-    // There are none on this server.
+    // This server has no metrics and no recordings.
     if (/^(hosts metrics|recordings list)/.test(line)) t.is(stderr, '', line)
     else if (prints.test(line)) t.not(stdout, '', line)
     else t.is(stdout, '', line)
@@ -25,7 +25,7 @@ test('A16 under -q every command prints what was asked for and errors, and confi
   }
 })
 
-test('A16 what is done to several hosts is told in one line', async (t) => {
+test('A16 a change of several hosts is confirmed in one line', async (t) => {
   const server = await startTestServer(t)
   for (const name of ['web1', 'web2', 'web3', 'db1']) await server.enroll(name)
   const rsm = commandLine(t, server)

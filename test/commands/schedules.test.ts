@@ -5,7 +5,7 @@ import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-test('the times of a schedule are shown in its time zone, what it ran by hand with its tasks', async (t) => {
+test('times of a schedule are shown in its time zone, and runs by hand are listed with its tasks', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const script = { content: '# what it does\necho hello' }
@@ -37,7 +37,7 @@ test('the times of a schedule are shown in its time zone, what it ran by hand wi
   t.regex((await rsm(['schedules', 'list'])).stdout, /^1 +nightly +30 2 \* \* \* Europe\/Berlin +paused +/m)
 })
 
-test('confirm names the versions of the scripts that the secrets go to', async (t) => {
+test('schedules confirm names the versions of the scripts that get the secrets', async (t) => {
   const server = await startTestServer(t)
   const script = { name: 'dump', type: 'BASH', content: 'dump' }
   const { id } = await server.data('POST', '/api/scripts', script)
@@ -53,7 +53,7 @@ test('confirm names the versions of the scripts that the secrets go to', async (
   t.is((await rsm(['schedules', 'confirm', 'nightly'])).stdout, 'confirmed nightly, dump version 2\n')
 })
 
-test('a line that is to be copied has names with spaces as one word', async (t) => {
+test('names with spaces are quoted in a command to copy', async (t) => {
   const server = await startTestServer(t)
   const timing = { everySeconds: 60, enabled: false }
   const target = { selector: '@*' }
@@ -70,7 +70,7 @@ test('a line that is to be copied has names with spaces as one word', async (t) 
   t.regex((await rsm(['webhooks', 'deliveries', 'on call'])).stderr, /: rsm webhooks test 'on call'$/m)
 })
 
-test('a schedule copies a file as it was when it was added, and a tree once it is edited', async (t) => {
+test('a schedule copies a file uploaded when it was added, and a tree after an edit', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const rsm = commandLine(t, server)
@@ -115,7 +115,7 @@ test('a schedule copies a file as it was when it was added, and a tree once it i
   }
 })
 
-test('a schedule has a stdin, limits, a rate and a secret file, and shows them', async (t) => {
+test('a schedule may have stdin, limits, a rate and a secret file, and schedules show prints them', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const rsm = commandLine(t, server)
@@ -168,7 +168,7 @@ test('a schedule has a stdin, limits, a rate and a secret file, and shows them',
   }
 })
 
-test('a schedule that could not be meant is refused before the server is asked, or with the field', async (t) => {
+test('an invalid schedule is refused by the command line, or by the server with the field', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   await server.data('POST', '/api/scripts', { name: 'hello', type: 'BASH', content: 'echo' })
@@ -201,7 +201,7 @@ test('a schedule that could not be meant is refused before the server is asked, 
   t.is((await server.data('GET', '/api/schedules')).totalElements, 0)
 })
 
-test('a schedule that runs every second is added with a warning, and what it has not is a dash', async (t) => {
+test('a schedule that runs every second is added with a warning; schedules show prints missing values as dashes', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const rsm = commandLine(t, server)
@@ -215,7 +215,7 @@ test('a schedule that runs every second is added with a warning, and what it has
     t.regex(shown.stdout, line)
 })
 
-test('a command of a few words is added with a schedule, and changed', async (t) => {
+test('a schedule can be added with a command, and the command changed', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const rsm = commandLine(t, server)
@@ -227,7 +227,7 @@ test('a command of a few words is added with a schedule, and changed', async (t)
   t.deepEqual(await script(), { type: 'PYTHON', content: 'print(7)' })
 })
 
-test('what verifies and rolls back is added with a schedule, changed, and shown', async (t) => {
+test("a schedule's verification and rollback scripts can be added, changed and shown", async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const { id } = await server.data('POST', '/api/scripts', { name: 'undo', type: 'BASH', content: 'true' })

@@ -11,7 +11,7 @@ import { hasTerminal, runOnTerminal } from '../helpers/terminals/terminal.ts'
 const onTerminal = hasTerminal ? test : test.skip
 const deploy = { name: 'deploy', type: 'BASH', content: 'echo one\n', tags: ['a'], category: 'web' }
 
-test('scripts edit changes what is said; --file reads a file or stdin', async (t) => {
+test('scripts edit changes the given fields; --file reads a file or stdin', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/scripts', deploy)
   const rsm = commandLine(t, server)
@@ -50,7 +50,7 @@ test('scripts edit changes what is said; --file reads a file or stdin', async (t
   t.regex(noTerminal.stderr, /no terminal for the editor\n.*--file FILE/)
 })
 
-test('scripts versions lists them and prints the text of one, byte for byte', async (t) => {
+test('scripts versions lists versions, and prints the text of one byte for byte', async (t) => {
   const server = await startTestServer(t)
   const first = 'echo \u001b[31mone\r\u001b[0m\n'
   const { id } = await server.data('POST', '/api/scripts', { ...deploy, content: first })
@@ -77,7 +77,7 @@ test('scripts versions lists them and prints the text of one, byte for byte', as
   t.is((await rsm(['scripts', 'remove', 'deploy', 'deploy', '--yes'])).stdout, 'removed deploy\n')
 })
 
-/** A stored script, and `rsm scripts edit` on a terminal whose editor is this piece of shell; `$1` is the file. */
+/** A stored script, and `rsm scripts edit` on a terminal with `shell` as editor; `$1` is the file. */
 async function editor(t: ExecutionContext, shell: string) {
   const server = await startTestServer(t)
   const { id } = await server.data('POST', '/api/scripts', deploy)
@@ -98,7 +98,7 @@ async function editor(t: ExecutionContext, shell: string) {
 }
 
 onTerminal(
-  'scripts edit opens the editor on a private file, stores what was saved and removes the file',
+  'scripts edit opens the editor on a private file, stores the saved text and removes the file',
   async (t) => {
     const { edit, script, left, home } = await editor(t, 'echo "echo two" >> "$1"')
     const ran = await edit()
@@ -110,7 +110,7 @@ onTerminal(
   },
 )
 
-onTerminal('VISUAL goes before EDITOR and may hold options', async (t) => {
+onTerminal('VISUAL takes precedence over EDITOR and may hold options', async (t) => {
   const { edit, script, home } = await editor(t, '')
   const ran = await edit({ VISUAL: `sed -i s/one/visual/`, EDITOR: 'false' })
   t.is(ran.exit, 0, ran.shown)
@@ -119,7 +119,7 @@ onTerminal('VISUAL goes before EDITOR and may hold options', async (t) => {
 })
 
 onTerminal(
-  'an unchanged text makes no new version; an editor that fails changes nothing, exit 6',
+  'an unchanged text creates no version; a failing editor changes nothing, and rsm exits with 6',
   async (t) => {
     const { edit, script, left } = await editor(t, '')
     const ran = await edit()
@@ -134,7 +134,7 @@ onTerminal(
 )
 
 onTerminal(
-  'a script that was changed meanwhile is not overwritten; the text is kept and the error says where',
+  'a script changed in the meantime is not overwritten; the text is kept, and the error names the file',
   async (t) => {
     const { edit, script, server } = await editor(
       t,

@@ -17,7 +17,7 @@ interface Told {
   well: string[]
 }
 
-/** A stopped server with `count` tasks, sessions, files and former script versions, and its doctor. */
+/** A stopped server with `count` tasks, sessions, files and previous script versions, and its doctor. */
 async function patient(t: ExecutionContext, count = 1) {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
@@ -70,37 +70,33 @@ const middle = (text: string) => {
   return `${text.slice(0, half)}${text[half] === 'x' ? 'y' : 'x'}${text.slice(half + 1)}`
 }
 
-/** What is done to it, the code by which it is named, and the place that the message names. */
+/** Each damage, the code of its finding, and the place that the message names. */
 const damage: Record<
   string,
   [hurt: (sick: Patient) => Promise<unknown>, code: string, says: RegExp, severity?: 'warning']
 > = {
-  'the store’s manifest emptied': [
+  'an empty store manifest': [
     ({ at }) => writeFile(at('store', 'store.json'), ''),
     'store',
     /store\.json, byte 0: the file is empty/,
   ],
-  'the whole store taken away': [
-    ({ at }) => rename(at('store'), at('gone')),
-    'store',
-    /the store is missing/,
-  ],
-  'a snapshot altered': [
+  'a missing store': [({ at }) => rename(at('store'), at('gone')), 'store', /the store is missing/],
+  'a modified snapshot': [
     (sick) => alter(snapshot(sick), middle),
     'store',
     /snapshot-0+\.jsonl, byte \d+: the line does not match/,
   ],
-  'a journal altered': [
+  'a modified journal': [
     (sick) => alter(journal(sick), middle),
     'store',
     /journal-0+1\.jsonl, byte \d+: a line does not match/,
   ],
-  'a journal taken away': [
+  'a missing journal': [
     (sick) => rm(journal(sick)),
     'store',
     /journal-0+1\.jsonl, byte 0: the file is missing/,
   ],
-  'a journal cut in its last line': [
+  'a journal cut off in its last line': [
     (sick) => alter(journal(sick), (text) => text.slice(0, -7)),
     'journal-tail',
     /ends in \d+ bytes of a write that was cut off/,
@@ -117,7 +113,7 @@ const damage: Record<
     'newer',
     /was written by a newer rsm \(it has records of an unknown kind: moons/,
   ],
-  'a key taken away': [({ at }) => rm(at('keys', 'signing.key')), 'keys', /keys\/signing\.key is missing/],
+  'a missing key': [({ at }) => rm(at('keys', 'signing.key')), 'keys', /keys\/signing\.key is missing/],
   'a key of another server': [
     ({ at }) => writeFile(at('keys', 'seal.key'), Buffer.alloc(32, 7)),
     'keys',
@@ -133,39 +129,39 @@ const damage: Record<
     'permissions',
     /is open to other users \(mode 755\)/,
   ],
-  'output altered': [
+  'modified output': [
     ({ at, taskId }) => alter(at('tasks', taskId, 'output.log'), (text) => text.replace('hello', 'hallo')),
     'output',
     /output\.log, byte 0/,
   ],
-  'output taken away': [
+  'missing output': [
     ({ at, taskId }) => rm(at('tasks', taskId, 'output.log')),
     'output',
     /output of a task is missing: .*output\.log$/,
     'warning',
   ],
-  'a recording taken away': [
+  'a missing recording': [
     ({ at, sessionId }) => rm(at('terminals', `${sessionId}.cast`)),
     'recording',
     /a recording is missing: .*\.cast$/,
     'warning',
   ],
-  'results altered': [
+  'modified results': [
     ({ at, taskId }) => alter(at('tasks', taskId, 'task.json'), (text) => text.replace('SUCCESS', 'FAILURE')),
     'results',
     /task\.json/,
   ],
-  'a recording altered': [
+  'a modified recording': [
     ({ at, sessionId }) => alter(at('terminals', `${sessionId}.cast`), (text) => text.replace('80', '81')),
     'recording',
     /\.cast, bytes 0 to/,
   ],
-  'a script’s former version emptied': [
+  'an empty previous version of a script': [
     ({ at, scriptId }) => writeFile(at('scripts', String(scriptId), '1.json'), ''),
     'script-version',
     /1\.json/,
   ],
-  'an entry of the audit log changed': [
+  'a modified entry of the audit log': [
     ({ at }) => alter(at('audit', 'audit.log'), (text) => text.replace('user.create', 'user.delete')),
     'audit-log',
     /line \d+ does not match its hash/,
@@ -175,7 +171,7 @@ const damage: Record<
     'audit-log',
     /its end was cut off/,
   ],
-  'what the clock has shown altered': [
+  'a modified clock file': [
     ({ at }) => alter(at('clock.json'), middle),
     'clock-file',
     /clock\.json is damaged/,
@@ -204,7 +200,7 @@ test('rsm server doctor finds nothing wrong with a sound directory, with and wit
   t.is(linked.exit, 0, linked.stdout)
 })
 
-test('rsm server doctor names a file of another user, however deep it lies', async (t) => {
+test('rsm server doctor names a file of another user, however deep', async (t) => {
   if (process.getuid?.() !== 0) {
     t.pass('skipped: only root gives files away')
     return
@@ -273,7 +269,7 @@ test('rsm server doctor names each file that it cannot read, and continues with 
   t.is(found.length, expected.length, found.join('\n'))
 })
 
-test('rsm server doctor names who has the port, and a directory that is none', async (t) => {
+test('rsm server doctor names the process that uses the port, and a data directory that does not exist', async (t) => {
   const { doctor, env } = await patient(t)
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
@@ -290,7 +286,7 @@ test('rsm server doctor names who has the port, and a directory that is none', a
   t.regex(nowhere.stdout, /error +the data directory \/nowhere\/at\/all does not exist/)
 })
 
-test('a disk that is nearly full, a clock behind the data and an old Node are told', (t) => {
+test('a nearly full disk, a clock behind the data and an old Node version are findings', (t) => {
   const room = { bavail: 1e6, blocks: 2e6, bsize: 4096, ffree: 900, files: 1000 }
   const codes = (look: ReturnType<typeof judgeRoom>) =>
     Array.isArray(look) ? look.map(({ code, severity }) => `${severity} ${code}`) : look

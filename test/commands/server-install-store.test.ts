@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
-test('server install gives a server of a shared store its settings and keys, and refuses what start would', async (t) => {
+test('server install configures a server of a shared store, and refuses options that server start refuses', async (t) => {
   const home = temporaryDirectory(t)
   const password = join(home, 'password')
   writeFileSync(password, 'a secret\n', { mode: 0o600 })

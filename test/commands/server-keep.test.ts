@@ -58,12 +58,12 @@ test('rsm server reset-password gives a user a new password and ends all tokens,
   t.regex(short.stderr, /the new password must have 8 to 1024 characters/)
   const long = await rsm('reset-password', ['admin', '--password-stdin'], 'another password\n\n')
   t.regex(long.stderr, /stdin has more than one line/)
-  const unknown = await rsm('reset-password', ['nobody', '--password-stdin'], 'another password\n')
+  const unknown = await rsm('reset-password', ['nosuch', '--password-stdin'], 'another password\n')
   t.is(unknown.exit, 5)
-  t.regex(unknown.stderr, /no such user: nobody\n.*the administrators are: admin/)
+  t.regex(unknown.stderr, /no such user: nosuch\n.*the administrators are: admin/)
 
-  // Before a password is asked for, which takes a terminal.
-  const asked = await rsm('reset-password', ['nobody'], '')
+  // Refused before the password prompt, which requires a terminal.
+  const asked = await rsm('reset-password', ['nosuch'], '')
   t.is(asked.exit, 5, asked.stderr)
   t.regex((await rsm('reset-password', ['admin'], '')).stderr, /no terminal to ask "New password"/)
 
@@ -78,7 +78,7 @@ test('rsm server reset-password gives a user a new password and ends all tokens,
   t.is((await server.data('GET', '/api/audit?action=user.resetPassword')).content.length, 2)
 })
 
-test('rsm server retention says what goes by size, oldest first, and removes it', async (t) => {
+test('rsm server retention lists output over the size limit, oldest first, and removes it', async (t) => {
   const { server, rsm } = await place(t, { maxOutputBytes: 25_000 })
   const [first = '', second = '', third = ''] = await withTasks(server, 3)
   const dry = await rsm('retention', ['--dry-run'])
@@ -120,15 +120,18 @@ test('rsm server retention says what goes by size, oldest first, and removes it'
   )
 })
 
-test('housekeeping removes by size too, every hour and soon after the start', async (t) => {
+test('housekeeping enforces the size limit soon after the start', async (t) => {
   const { server } = await place(t, { maxOutputBytes: 15_000, firstSweepAfter: 50 })
   const [first = '', second = ''] = await withTasks(server, 2)
   await server.restart()
-  await until('it is removed', async () => (await server.api('GET', `/api/tasks/${first}`)).status === 404)
+  await until(
+    'the task is removed',
+    async () => (await server.api('GET', `/api/tasks/${first}`)).status === 404,
+  )
   t.is((await server.api('GET', `/api/tasks/${second}`)).status, 200)
 })
 
-test('rsm server status and log-level are for a server that runs', async (t) => {
+test('rsm server status and log-level require a running server', async (t) => {
   const { server, rsm } = await place(t)
   await server.enroll('web1')
   const status = await rsm('status')
@@ -150,7 +153,7 @@ test('rsm server status and log-level are for a server that runs', async (t) => 
     t.is((await rsm(command, argv)).exit, 4)
 })
 
-test('a command on a directory that another process holds says who has it', async (t) => {
+test('an error about a data directory in use names the process', async (t) => {
   const { server, rsm } = await place(t)
   await server.stop()
   const held = await openDataDirectory(server.dataDir)
@@ -161,7 +164,7 @@ test('a command on a directory that another process holds says who has it', asyn
   t.is((await rsm('compact')).exit, 0)
 })
 
-test('a backup says that the keys are not in it, and those of another can be added to what was restored without', async (t) => {
+test('a backup without keys says so; keys of another backup can be added after its restore', async (t) => {
   const { server, rsm } = await place(t)
   const home = temporaryDirectory(t)
   const at = (name: string) => join(home, name)
@@ -189,7 +192,7 @@ test('a backup says that the keys are not in it, and those of another can be add
   t.is(await reasonOf(id), 'never heard')
 })
 
-test('a backup does not send anybody to keys that are not in the data directory', async (t) => {
+test('the warning of a backup does not name the data directory if the keys are elsewhere', async (t) => {
   const keysDir = join(temporaryDirectory(t), 'elsewhere')
   const { server, rsm } = await place(t, { keysDir })
   const { stderr } = await rsm('backup', [join(temporaryDirectory(t), 'plain')])
@@ -197,7 +200,7 @@ test('a backup does not send anybody to keys that are not in the data directory'
   t.false(stderr.includes(server.dataDir))
 })
 
-test('keys of a backup are added only to a directory of the same store that has none and that nothing runs on', async (t) => {
+test('keys of a backup are added only to an unused directory of the same store without keys', async (t) => {
   const passphrase = 'a long passphrase'
   const backup = async (server: TestServer, withKeys: boolean) => {
     const options = { withOutput: true, ...(withKeys && { passphrase }) }
@@ -228,11 +231,11 @@ test('keys of a backup are added only to a directory of the same store that has 
   await server.restart()
 })
 
-test('a backup removes what a killed one left beside it, and leaves what another may still be writing', async (t) => {
+test('a backup removes temporary files of killed backups, and keeps those that may still be written', async (t) => {
   const { server, rsm } = await place(t)
   const directory = temporaryDirectory(t)
   const file = join(directory, 'backup')
-  // No process has this number: it is above the highest that Linux gives.
+  // No process has this pid: it is above the highest of Linux.
   const names = [
     'backup.4999999-0123456789ab.tmp',
     'backup.4999998-0123456789ab.tmp',
@@ -247,7 +250,7 @@ test('a backup removes what a killed one left beside it, and leaves what another
   await server.stop()
 })
 
-test('a backup on a full disk says so, exit 6, and leaves nothing', async (t) => {
+test('a backup on a full disk fails with exit code 6, says so, and leaves no file', async (t) => {
   const disk = mountSmallDisk(4096)
   if (disk === null) {
     t.pass('skipped: no file system can be mounted here')

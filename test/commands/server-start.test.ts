@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
-test('server start takes the first password out of its environment, and says when it is not needed any more', async (t) => {
+test('server start removes the first password from its environment, and warns once it is no longer needed', async (t) => {
   const home = temporaryDirectory(t)
   const password = 'correct = horse'
   const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: password, RSM_LOG_LEVEL: 'WARN', LATER: 'kept' })
@@ -31,7 +31,7 @@ test('server start takes the first password out of its environment, and says whe
 test('server start warns that RSM_AUDIT_COPY has no effect, and refuses --audit-copy', async (t) => {
   const home = temporaryDirectory(t)
   const target = 'file:/var/log/rsm/audit.jsonl'
-  // Plain HTTP beyond loopback is refused, so that no server starts.
+  // No server starts, because plain HTTP beyond loopback is refused.
   const start = ['server', 'start', '--host', '10.0.0.7', '--data-dir', join(home, 'data')]
   const { stderr } = await runRsm(start, cleanEnv(home, { RSM_AUDIT_COPY: target }))
   t.regex(stderr, /^rsm: warning: RSM_AUDIT_COPY has no effect: .*audit\.md/)

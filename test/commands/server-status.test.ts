@@ -7,7 +7,7 @@ const reasons = ['PostgreSQL cannot be reached']
 const message = 'The server does not accept work just now: PostgreSQL cannot be reached'
 const standing = { name: 'a', leaseSeconds: 4.2, pools: {}, hints: {} }
 
-/** What `rsm server status --url` says of a server whose store is away, and which answers `/api/ready` with `ready`. */
+/** Runs `rsm server status --url` with a server that has lost its store and answers `/api/ready` with `ready`. */
 async function saidOf(t: ExecutionContext, ready: object, status = 503): Promise<string> {
   const server = await startFakeServer(t, {
     'GET /api/server/status': (_, response) => envelope(response, 503, { message: away }),
@@ -26,7 +26,7 @@ test('server status over the network shows name, reason and lease of a server wi
   )
 })
 
-test('server status over the network says what an older server says, and the fault itself where it is ready again', async (t) => {
+test("server status over the network prints an older server's message, or the error if the server is ready again", async (t) => {
   t.regex(
     await saidOf(t, { message }),
     /^rsm: the server does not accept work: The server does not accept work just now/,

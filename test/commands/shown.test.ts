@@ -2,7 +2,7 @@ import test from 'ava'
 import { hostNamed, pageOf, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'
 import { runLines } from '../helpers/clients/command-line.ts'
 
-test('A16 hosts show has a line for SSH only where the record says something of it', async (t) => {
+test('A16 hosts show prints an SSH line only if the record has SSH settings', async (t) => {
   const plain = hostNamed(1, 'web1')
   const noted = hostNamed(2, 'web2', { username: 'root', authType: 'PRIVATE_KEY' })
   const server = await startFakeServer(t, {
@@ -14,7 +14,7 @@ test('A16 hosts show has a line for SSH only where the record says something of 
   t.regex(two?.stdout ?? '', /^ssh +root@192\.0\.2\.1:22 \(key kept\)$/m)
 })
 
-test('A16 tasks show tells of output that is not whole, beside a success', async (t) => {
+test('A16 tasks show reports incomplete output also for successful hosts', async (t) => {
   const task = taskOf([
     resultOf('web1', { truncated: true }),
     resultOf('web2', { outputComplete: false }),
@@ -31,7 +31,7 @@ test('A16 tasks show tells of output that is not whole, beside a success', async
   t.regex(ran?.stdout ?? '', /^web3 +SUCCESS +0 +12 ms$/m)
 })
 
-test('A16 recordings list says what was run, and as whom', async (t) => {
+test('A16 recordings list shows the command and its user', async (t) => {
   const session = {
     sessionId: '01M7ZEF5G74K5B44GT1WC0PYME',
     hostId: 1,

@@ -9,7 +9,7 @@ import { hasTerminal, runOnTerminal } from '../helpers/terminals/terminal.ts'
 
 const onTerminal = hasTerminal ? test : test.skip
 
-/** A task that has failed on web2, the second of its two hosts; `exits` says how every later run there ends. */
+/** A task that failed on web2, the second of its two hosts; `exits` holds the exit codes of later runs there. */
 async function failedTask(t: ExecutionContext, options: Record<string, unknown> = {}) {
   const server = await startTestServer(t)
   const exits = [3]
@@ -31,7 +31,7 @@ async function failedTask(t: ExecutionContext, options: Record<string, unknown> 
   return { server, taskId, exits, secrets, newest, rsm: commandLine(t, server) }
 }
 
-test('tasks retry runs on the hosts that did not succeed, shows them and exits as exec does', async (t) => {
+test('tasks retry runs on the hosts that did not succeed, and prints and exits like exec', async (t) => {
   const { taskId, rsm, exits, newest } = await failedTask(t)
   exits.push(7)
   const failed = await rsm(['tasks', 'retry', taskId])
@@ -60,7 +60,7 @@ test('tasks retry runs on the hosts that did not succeed, shows them and exits a
   t.is((await rsm(['tasks', 'retry', 'nosuch'])).exit, 5)
 })
 
-test('secret params of a retry come from the environment only where they are named', async (t) => {
+test('secret params of a retry come from the environment only if they are named', async (t) => {
   const { taskId, rsm, secrets, newest } = await failedTask(t, { secretParams: { DB_PASSWORD: 'first' } })
   const env = { DB_PASSWORD: 'second' }
   const unnamed = await rsm(['tasks', 'retry', taskId], { env })
@@ -74,7 +74,7 @@ test('secret params of a retry come from the environment only where they are nam
   t.false((named.stdout + named.stderr).includes('second'))
 })
 
-onTerminal('on a terminal the secret params of a retry are asked, without echo', async (t) => {
+onTerminal('on a terminal rsm asks for the secret params of a retry, without echo', async (t) => {
   const { taskId, server, secrets } = await failedTask(t, { secretParams: { DB_PASSWORD: 'first' } })
   const env = { RSM_URL: server.url, RSM_TOKEN: server.token, DB_PASSWORD: 'unasked' }
   const ran = await runOnTerminal(['tasks', 'retry', taskId], temporaryDirectory(t), env, [
@@ -85,7 +85,7 @@ onTerminal('on a terminal the secret params of a retry are asked, without echo',
   t.deepEqual(secrets, ['first', 'typed'])
 })
 
-test('a VIEWER retries nothing: exit 3', async (t) => {
+test('tasks retry by a VIEWER exits with 3', async (t) => {
   const { taskId, server } = await failedTask(t)
   const rsm = commandLine(t, server, await viewerToken(server))
   t.is((await rsm(['tasks', 'retry', taskId])).exit, 3)

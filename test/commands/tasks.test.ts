@@ -28,7 +28,7 @@ const ranAs = (content: string, more: object = {}) => ({
   }),
 })
 
-test('tasks show says what ran: name, params and text, without control sequences', async (t) => {
+test("tasks show prints the script's name, params and text, without control sequences", async (t) => {
   const script = { scriptName: 'deploy', scriptVersion: 3, params: { VERSION: '1.2', LEVEL: 'full' } }
   const ran = await run(t, ['tasks', 'show', 'task-1'], ranAs('echo one\n\u001b[31mecho two\n', script))
   t.is(ran.exit, 0, ran.stderr)
@@ -37,7 +37,7 @@ test('tasks show says what ran: name, params and text, without control sequences
   t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
 })
 
-test('tasks show and tasks retry ask for no script of a task that runs none', async (t) => {
+test('tasks show and tasks retry request no script of a task without one', async (t) => {
   const install = { ...task, type: 'INSTALL', status: 'FAILED', firstLine: 'install the agent' } as const
   const routes = {
     'GET /api/tasks/task-1': () => install,
@@ -52,7 +52,7 @@ test('tasks show and tasks retry ask for no script of a task that runs none', as
   t.is(retried.stdout, 'task-2\n')
 })
 
-test('logs of a task that writes without end stop at what there was', async (t) => {
+test('logs of a task that keeps writing stop at the end of the log at the time of the call', async (t) => {
   const running = { ...task, status: 'RUNNING' as const }
   const ran = await run(t, ['logs', 'task-1', '--json'], {
     'GET /api/tasks/task-1': () => running,
@@ -68,7 +68,7 @@ test('logs of a task that writes without end stop at what there was', async (t) 
   t.is(next, 3)
 })
 
-test('logs of a task without output says so, also where nobody watches', async (t) => {
+test('logs of a task without output says so, also without a terminal', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
   const { taskId } = await server.data('POST', '/api/tasks', {
@@ -95,7 +95,7 @@ for (const [line, logs] of [
   ['tasks wait latest', {}],
   ['logs latest', noOutput],
 ] as const)
-  test(`${line} --json is about the newest task that the caller started`, async (t) => {
+  test(`${line} --json prints the newest task of the caller`, async (t) => {
     const asked: Record<string, string>[] = []
     const ran = await run(t, [...line.split(' '), '--json'], {
       'GET /api/tasks': ({ query }) => {
@@ -110,7 +110,7 @@ for (const [line, logs] of [
     t.deepEqual(asked, [{ createdBy: 'ann', size: '1' }])
   })
 
-test('who has started no task has no latest one', async (t) => {
+test('latest is not found for a user who has started no task', async (t) => {
   const ran = await run(t, ['tasks', 'show', 'latest'], {
     ...caller,
     'GET /api/tasks': () => pageOf([]),
@@ -119,7 +119,7 @@ test('who has started no task has no latest one', async (t) => {
   t.regex(ran.stderr, /^rsm: ann has not started a task yet\n/)
 })
 
-test('cancel and retry of latest want --yes where nobody can be asked, and say which task it is', async (t) => {
+test('cancel and retry of latest require --yes without a terminal, and name the task', async (t) => {
   const latest = taskOf([resultOf('web1')], { status: 'RUNNING', firstLine: 'sleep \u001b[31m600' })
   const server = await startFakeServer(t, {
     ...caller,
@@ -138,14 +138,14 @@ test('cancel and retry of latest want --yes where nobody can be asked, and say w
   t.is(sure.stderr, "rsm: latest is task-1: 'sleep 600' on 1 host, started 2026-11-21 03:25:15Z\n")
 })
 
-test('of a long text tasks show prints the first 20 lines, and how many follow', async (t) => {
+test('tasks show prints the first 20 lines of a long text, and how many follow', async (t) => {
   const text = Array.from({ length: 23 }, (_, at) => `echo ${at + 1}`).join('\n')
   const ran = await run(t, ['tasks', 'show', 'task-1'], ranAs(text))
   t.regex(ran.stdout, /^script +ad hoc \(BASH\)$/m)
   t.regex(ran.stdout, / {2}echo 20\n {2}… 3 more lines\n\nHOST /)
 })
 
-test('where the locale is not UTF-8, the mark of a text that the server cut is ASCII', async (t) => {
+test('the ellipsis of a text cut by the server is ASCII if the locale is not UTF-8', async (t) => {
   const server = await startFakeServer(t, {
     'GET /api/tasks': () => pageOf([{ ...task, firstLine: 'df -h …' }]),
   })
@@ -153,12 +153,12 @@ test('where the locale is not UTF-8, the mark of a text that the server cut is A
   t.regex((await runRsm(['tasks', 'list'], env)).stdout, /\n.* df -h \.\.\. +admin /)
 })
 
-test('tasks show --json is the task alone', async (t) => {
+test('tasks show --json prints only the task', async (t) => {
   const ran = await run(t, ['tasks', 'show', 'task-1', '--json'], ranAs('x'))
   t.deepEqual(JSON.parse(ran.stdout), task)
 })
 
-test('tasks list tells a task without a stored script', async (t) => {
+test('tasks list shows the first line of a script that is not stored', async (t) => {
   const ran = await run(t, ['tasks', 'list'], {
     'GET /api/tasks': () => pageOf([{ ...task, firstLine: 'df -h' }, task]),
   })
@@ -170,7 +170,7 @@ for (const [status, said] of [
   ['CANCELLED', 'cancelled task-1\n'],
   ['FAILED', 'task-1 has ended: FAILED\n'],
 ] as const)
-  test(`tasks cancel, answered ${status}: ${said.trim()}`, async (t) => {
+  test(`tasks cancel with the answer ${status} prints: ${said.trim()}`, async (t) => {
     const routes = { 'POST /api/tasks/task-1/cancel': () => ({ ...task, status }) }
     const ran = await run(t, ['tasks', 'cancel', 'task-1'], routes)
     t.is(ran.stdout, said, ran.stderr)

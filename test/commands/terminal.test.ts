@@ -4,7 +4,7 @@ import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { sessionId, startFakeTerminal } from '../helpers/terminals/fake-terminal.ts'
 import { bashOnPty, rsm } from '../helpers/terminals/pty.ts'
 
-test('COLORTERM of the client is passed on, and left out for a server that does not know it', async (t) => {
+test('COLORTERM of the client is sent, and omitted for a server that does not know it', async (t) => {
   const asked: { trueColor?: boolean }[] = []
   const server = await startFakeTerminal(t, {
     'POST /api/terminals': ({ body }, response) => {

@@ -3,7 +3,7 @@ import type { Token, TokenCreated } from '../../src/core/protocol/http/users.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-test('tokens: add prints the token alone, which works until it is removed', async (t) => {
+test('tokens add prints only the token, which works until it is removed', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   const short = await rsm(['tokens', 'add', 'nightly', '--expires', '12h', '--json'])
@@ -28,7 +28,7 @@ test('tokens: add prints the token alone, which works until it is removed', asyn
   t.is((await rsm(['tokens', 'list'])).stderr, 'rsm: no tokens: rsm tokens add NAME\n')
 })
 
-test('of tokens with one name, remove asks for the id; an unknown one is exit 5', async (t) => {
+test('tokens remove asks for the id if several tokens have the name, and exits with 5 if none has', async (t) => {
   const server = await startTestServer(t)
   const made: Token[] = []
   for (let count = 0; count < 2; count++) made.push(await server.data('POST', '/api/tokens', { name: 'ci' }))
@@ -42,7 +42,7 @@ test('of tokens with one name, remove asks for the id; an unknown one is exit 5'
   t.is((await rsm(['tokens', 'remove', 'ci', '--yes'])).exit, 5)
 })
 
-test('enrollments: list shows what hosts join made, remove ends it', async (t) => {
+test('enrollments list shows the tokens of hosts join, and enrollments remove revokes them', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   const joined = await rsm(['hosts', 'join', '--max-uses', '3', '-t', 'role=web', '--json'])

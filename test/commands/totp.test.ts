@@ -13,7 +13,7 @@ async function admin(t: Parameters<typeof startTestServer>[0]) {
   return { server, home, env }
 }
 
-test('totp enable shows a QR code and the key, takes a code of the app, and prints recovery codes; then login asks for a code', async (t) => {
+test('totp enable shows a QR code and key, checks a code and prints recovery codes; login then asks for codes', async (t) => {
   const { server, home } = await admin(t)
   const line = `${rsm} totp enable > codes; echo exit $?; ${rsm} login ${server.url} -u admin; echo exit $?`
   const shell = bashOnPty(t, line, home)
@@ -35,7 +35,7 @@ test('totp enable shows a QR code and the key, takes a code of the app, and prin
   t.true(JSON.parse(stdout).totp)
 })
 
-test('login without a terminal takes the code by --code; disable takes a recovery code; users edit helps who has none', async (t) => {
+test('login without a terminal needs --code; totp disable accepts a recovery code; users edit can disable TOTP', async (t) => {
   const { server, env } = await admin(t)
   const { secret, recoveryCodes } = await enableTotp(server, adminPassword)
   const login = (...words: string[]) =>

@@ -5,7 +5,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 
 const password = 'a password for alice'
 
-test('users: add, show, edit, remove', async (t) => {
+test('users can be added, shown, edited and removed', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   const added = await rsm(['users', 'add', 'alice', '--role', 'viewer', '--password-stdin'], {
@@ -40,7 +40,7 @@ test('users: add, show, edit, remove', async (t) => {
   t.is(gone.stderr, 'rsm: no such user: admni (did you mean admin?)\n     rsm users list\n')
 })
 
-test('users edit without a change, and with two that exclude each other, is a usage error', async (t) => {
+test('users edit without a change, or with options that exclude each other, is a usage error', async (t) => {
   const rsm = commandLine(t, await startTestServer(t))
   const nothing = await rsm(['users', 'edit', 'admin'])
   t.is(nothing.exit, 2)
@@ -48,7 +48,7 @@ test('users edit without a change, and with two that exclude each other, is a us
   t.is((await rsm(['users', 'edit', 'admin', '--enable', '--disable'])).exit, 2)
 })
 
-test('the last enabled ADMIN can be neither demoted nor removed: exit 6, and why', async (t) => {
+test('demoting or removing the last enabled ADMIN is refused with exit code 6 and the reason', async (t) => {
   const rsm = commandLine(t, await startTestServer(t))
   for (const argv of [
     ['users', 'edit', 'admin', '--role', 'VIEWER'],
@@ -60,7 +60,7 @@ test('the last enabled ADMIN can be neither demoted nor removed: exit 6, and why
   }
 })
 
-test('what a VIEWER may not do is exit 3', async (t) => {
+test('commands that a VIEWER may not run exit with 3', async (t) => {
   const server = await startTestServer(t)
   await server.enroll('web1')
   const script = { name: 'deploy', type: 'BASH', content: 'true' }
@@ -81,7 +81,7 @@ test('what a VIEWER may not do is exit 3', async (t) => {
   }
 })
 
-test('users list and clusters list --search show only what fits', async (t) => {
+test('users list and clusters list --search show only matching rows', async (t) => {
   const server = await startTestServer(t)
   await viewerToken(server)
   await server.data('POST', '/api/clusters', { name: 'web', hostIds: [] })
@@ -95,7 +95,7 @@ test('users list and clusters list --search show only what fits', async (t) => {
   t.is((await rsm(['clusters', 'list', '--search', 'x'])).stderr, 'rsm: no clusters match\n')
 })
 
-test('A16 users add and edit give and take rights; show, list and whoami tell them', async (t) => {
+test('A16 users add and edit grant and revoke rights; show, list and whoami print them', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   await rsm(['users', 'add', 'oskar', '--role', 'OPERATOR', '--right', 'hosts:remove', '--password-stdin'], {
@@ -117,7 +117,7 @@ test('A16 users add and edit give and take rights; show, list and whoami tell th
   t.is((await rsm(['users', 'edit', 'oskar', '--right', 'none', '--right', 'hosts:remove'])).exit, 2)
 })
 
-test('A09 tokens add --admin makes the only token that adds users and joins hosts', async (t) => {
+test('A09 only tokens of tokens add --admin may join hosts', async (t) => {
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   const made = async (...more: string[]) =>
