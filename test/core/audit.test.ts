@@ -21,7 +21,7 @@ function check(log: Buffer, noted: AuditHead | null = null, size = 100): Promise
 
 const text = (lines: readonly string[]) => Buffer.from(lines.map((line) => `${line}\n`).join(''))
 const anyText = fc.string({ unit: 'binary', maxLength: 30 })
-/** Logs of different lengths and content, with texts of all kinds. */
+/** Logs of various lengths and content, with any text. */
 const logs = fc.array(fc.tuple(anyText, anyText), { minLength: 2, maxLength: 12 }).map((names) =>
   chain(names.length, (at) =>
     facts({
@@ -31,10 +31,10 @@ const logs = fc.array(fc.tuple(anyText, anyText), { minLength: 2, maxLength: 12 
     }),
   ),
 )
-/** A number below `bound` from one that is drawn without knowing it. */
+/** Maps a drawn number to one below `bound`. */
 const below = (drawn: number, bound: number) => drawn % bound
 
-test('a log as it was written is sound, however its bytes are cut, with any head of its own', async (t) => {
+test('an unchanged log is sound, however its bytes are split, with any head of its own', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       logs,
@@ -50,7 +50,7 @@ test('a log as it was written is sound, however its bytes are cut, with any head
   )
 })
 
-test('S11 any one byte that is changed is found, in its line', async (t) => {
+test('S11 any single changed byte is found in its line', async (t) => {
   await fc.assert(
     fc.asyncProperty(logs, fc.nat(), fc.integer({ min: 1, max: 255 }), async ({ lines }, drawn, flip) => {
       const log = text(lines)
@@ -65,7 +65,7 @@ test('S11 any one byte that is changed is found, in its line', async (t) => {
   )
 })
 
-test('S11 any line that is removed is found where it stood', async (t) => {
+test('S11 any removed line is found at its place', async (t) => {
   await fc.assert(
     fc.asyncProperty(logs, fc.nat(), async ({ lines }, drawn) => {
       const at = below(drawn, lines.length - 1)
@@ -80,7 +80,7 @@ test('S11 any line that is removed is found where it stood', async (t) => {
   )
 })
 
-test('S11 lines that changed places, and lines that come twice, are found', async (t) => {
+test('S11 swapped and repeated lines are found', async (t) => {
   const { lines } = chain(6)
   const [first = '', second = '', third = ''] = lines
   const swapped = await check(text([first, third, second, ...lines.slice(3)]))
@@ -89,14 +89,14 @@ test('S11 lines that changed places, and lines that come twice, are found', asyn
   t.like(twice, { kind: 'repeated', line: 3, id: 2 })
 })
 
-test('S11 an entry that was written anew, with a hash that fits, breaks the next one', async (t) => {
+test('S11 a forged entry with a matching hash breaks the next entry', async (t) => {
   const honest = chain(5)
   const forged = chain(3, (at) => facts(at === 2 ? { action: 'nothing.happened' } : {}))
   const fault = await check(text([...forged.lines, ...honest.lines.slice(3)]))
   t.like(fault, { kind: 'changed', line: 4, id: 4 })
 })
 
-test('S11 an end that was cut off is found with a head noted earlier, and only with one', async (t) => {
+test('S11 a truncated end is found only with a head noted earlier', async (t) => {
   await fc.assert(
     fc.asyncProperty(logs, fc.nat(), async ({ lines, heads }, drawn) => {
       const kept = 1 + below(drawn, lines.length - 1)
@@ -112,27 +112,27 @@ test('S11 an end that was cut off is found with a head noted earlier, and only w
   )
 })
 
-test('S11 a log that was rewritten as a whole is found with a head noted earlier', async (t) => {
+test('S11 a completely rewritten log is found with a head noted earlier', async (t) => {
   const honest = chain(5)
   const forged = chain(5, () => facts({ action: 'nothing.happened' }))
   t.is(await check(text(forged.lines)), null)
   t.like(await check(text(forged.lines), honest.heads[3] ?? null), { kind: 'rewritten', line: 3, id: 3 })
 })
 
-test('S11 an empty log, and one that ends in mid-line, are faults', async (t) => {
+test('S11 an empty log, and a log that ends in the middle of a line, are faults', async (t) => {
   const { lines } = chain(3)
   t.like(await check(Buffer.alloc(0)), { kind: 'cut', line: null })
   t.like(await check(text(lines).subarray(0, -1)), { kind: 'torn', line: 3 })
 })
 
-test('S11 a file without newlines is told to be no log before it fills the memory', async (t) => {
+test('S11 a file without newlines is reported as unreadable before it fills the memory', async (t) => {
   async function* endless() {
     for (;;) yield Buffer.alloc(64 * 1024, 'x')
   }
   t.like(await verifyAudit(endless(), new AuditVerifier(sha256)), { kind: 'unreadable', line: 1 })
 })
 
-test('a head is read as it is shown', (t) => {
+test('a shown head is parsed to the same head', (t) => {
   const head = { id: 57, hash: 'ab'.repeat(32) }
   t.deepEqual(parseHead(showHead(head)), head)
   for (const wrong of ['', '57', '57:ab', `0:${head.hash}`, `x:${head.hash}`, `57:${head.hash}0`])

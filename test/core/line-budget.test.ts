@@ -1,7 +1,7 @@
 import test from 'ava'
 import { LineBudget } from '../../src/core/rates.ts'
 
-test('a source writes ten lines a minute, another one its own ten, and what was left out is counted', (t) => {
+test('each source may write ten lines a minute, and omitted lines are counted', (t) => {
   const budget = new LineBudget()
   for (let at = 0; at < 10; at++) t.is(budget.take('a', at), 0)
   for (let at = 10; at < 1000; at++) t.is(budget.take('a', at), null)
@@ -11,7 +11,7 @@ test('a source writes ten lines a minute, another one its own ten, and what was 
   t.is(budget.take('a', 60_000), 1)
 })
 
-test('sources without number share one budget in the end', (t) => {
+test('an unlimited number of sources shares one budget in the end', (t) => {
   const budget = new LineBudget()
   let written = 0
   for (let at = 0; at < 100_000; at++) if (budget.take(`s${at}`, 0) !== null) written++

@@ -9,7 +9,7 @@ function pending(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve }
 }
 
-test('a mutex runs one work at a time in the order of the calls', async (t) => {
+test('a mutex runs one job at a time in the order of the calls', async (t) => {
   const mutex = new Mutex()
   const events: string[] = []
   const works = ['first', 'second', 'third'].map((name) => ({ name, ...pending() }))
@@ -30,7 +30,7 @@ test('a mutex runs one work at a time in the order of the calls', async (t) => {
   t.true(mutex.isFree)
 })
 
-test('a failure reaches its caller and never stops the next', async (t) => {
+test('a failure reaches its caller and does not stop the next job', async (t) => {
   const mutex = new Mutex()
   const failing = mutex.run(() => Promise.reject(new Error('refused')))
   const throwing = mutex.run(() => {
@@ -42,7 +42,7 @@ test('a failure reaches its caller and never stops the next', async (t) => {
   t.is(await next, 'done')
 })
 
-test('a mutex is idle once all earlier work has ended', async (t) => {
+test('a mutex is idle once all earlier jobs have ended', async (t) => {
   const mutex = new Mutex()
   await mutex.idle()
   const { promise, resolve } = pending()
@@ -56,14 +56,14 @@ test('a mutex is idle once all earlier work has ended', async (t) => {
   await Promise.all([work, idle])
 })
 
-test('a semaphore runs as many at a time as it has permits', async (t) => {
+test('a semaphore has as many concurrent holders as permits', async (t) => {
   const semaphore = new Semaphore(2)
   const first = await semaphore.acquire()
   const second = semaphore.tryAcquire()
   t.is(semaphore.tryAcquire(), null)
   const third = semaphore.acquire()
   first()
-  // A second release of the same permit releases nothing.
+  // A second release of the same permit has no effect.
   first()
   const release = await third
   t.false(semaphore.isFree)
@@ -72,7 +72,7 @@ test('a semaphore runs as many at a time as it has permits', async (t) => {
   t.true(semaphore.isFree)
 })
 
-test('an aborted caller leaves the queue and never begins', async (t) => {
+test('an aborted caller leaves the queue and never runs', async (t) => {
   const mutex = new Mutex()
   const release = await mutex.acquire()
   const began: string[] = []

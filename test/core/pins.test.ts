@@ -27,6 +27,6 @@ const bad = [
   `sha256//${base64}\n`,
 ]
 for (const text of bad)
-  test(`${JSON.stringify(text)} is no pin`, (t) => {
+  test(`${JSON.stringify(text)} is not a pin`, (t) => {
     t.throws(() => readPin(text), { code: 'usage', message: /^not a SHA-256 fingerprint: / })
   })

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { Allowance } from '../../src/core/rates.ts'
 
-test('so many at once, then one for each period; each key by itself, and an unused allowance does not pile up', (t) => {
+test('each key may take its burst at once, then one per period; unused allowance does not accumulate', (t) => {
   const allowance = new Allowance(3, 10)
   const taken = (now: number, key = 'a') => allowance.take(key, now)
   t.deepEqual([taken(0), taken(0), taken(0), taken(0)], [0, 0, 0, 10])
@@ -10,7 +10,7 @@ test('so many at once, then one for each period; each key by itself, and an unus
   t.deepEqual([taken(1000), taken(1000), taken(1000), taken(1000)], [0, 0, 0, 10])
 })
 
-test('what is spent beyond the allowance is owed', (t) => {
+test('spending beyond the allowance is a debt', (t) => {
   const allowance = new Allowance(3, 10)
   t.deepEqual(
     [allowance.spend('a', 3, 0), allowance.spend('a', 2, 0), allowance.spend('a', 1, 100)],

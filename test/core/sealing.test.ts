@@ -7,7 +7,7 @@ import { open, seal, sealingKeyBytes } from '../../src/core/sealing.ts'
 const key = randomBytes(sealingKeyBytes)
 const context = 'hosts/17/password'
 
-test('any text opens again with its key and context', (t) => {
+test('any sealed text opens with its key and context', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string(), (plain, place) => {
       t.is(open(seal(plain, key, place, randomBytes), key, place), plain)
@@ -17,7 +17,7 @@ test('any text opens again with its key and context', (t) => {
   t.is(open(seal('\uFEFFsecret', key, context, randomBytes), key, context), '\uFEFFsecret')
 })
 
-test('S04 a sealed text opens in no other place and with no other key', (t) => {
+test('S04 a sealed text does not open in another context or with another key', (t) => {
   const sealed = seal('secret', key, context, randomBytes)
   for (const [otherKey, place] of [
     [key, 'hosts/18/password'],
@@ -28,7 +28,7 @@ test('S04 a sealed text opens in no other place and with no other key', (t) => {
   }
 })
 
-test('S04 a text that was altered, cut or never sealed does not open', (t) => {
+test('S04 a modified, truncated or unsealed text does not open', (t) => {
   const sealed = Buffer.from(seal('secret', key, context, randomBytes), 'base64')
   for (let at = 0; at < sealed.length; at++) {
     const altered = Buffer.from(sealed)
@@ -40,7 +40,7 @@ test('S04 a text that was altered, cut or never sealed does not open', (t) => {
   }
 })
 
-test('S04 the same secret sealed twice gives two texts, and neither shows it', (t) => {
+test('S04 the same secret sealed twice gives different texts, and neither contains it', (t) => {
   const [first, second] = [1, 2].map(() => seal('secret', key, context, randomBytes))
   t.not(first, second)
   t.false(Buffer.from(String(first), 'base64').includes('secret'))

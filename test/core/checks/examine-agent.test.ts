@@ -31,46 +31,46 @@ const cases: readonly (readonly [
   reached: boolean,
   found: RegExp,
 ])[] = [
-  ['a linked agent has nothing to complain of', {}, true, /^$/],
-  ['one on demand is reached without a link', { linked: false, onDemand: true }, true, /^$/],
+  ['a linked agent has no findings', {}, true, /^$/],
+  ['an on-demand agent is reachable without a link', { linked: false, onDemand: true }, true, /^$/],
   [
-    'one on demand that is not heard is not',
+    'an on-demand agent without heartbeats is not reachable',
     { linked: false, onDemand: true, heartbeatFault: refused },
     false,
     /^error silent: no heartbeat reaches the server: connect ECONNREFUSED.* → nothing listens at https/,
   ],
   [
-    'one that waits for its registration',
+    'an agent that is registering',
     { hostId: null, linked: false },
     false,
     /^error not-registered: it is registering/,
   ],
   [
-    'one whose registration fails says why, once',
+    'a failed registration is reported once, with the reason',
     { hostId: null, linked: false, reason: refused },
     false,
     /^error not-registered: it is not registered yet: connect ECONNREFUSED.* → nothing listens[^\n]*$/,
   ],
   [
-    'a missing heartbeat and a missing link have one cause',
+    'a missing heartbeat and a missing link are one finding',
     { linked: false, reason: refused, heartbeatFault: refused },
     false,
     /^error silent: [^\n]*$/,
   ],
   [
-    'a link that fails while heartbeats pass',
+    'a failing link while heartbeats pass',
     { linked: false, reason: 'the server answered 502' },
     false,
     /^error link-down: it has no link: the server answered 502 → a proxy in between/,
   ],
   [
-    'a stopped process is not reached, whatever it last said',
+    'a stopped process is not reachable, whatever it last reported',
     { isStopped: true },
     false,
     /^error stopped: .* → kill -CONT 7$/,
   ],
   [
-    'a disk that fills',
+    'a nearly full disk',
     { freePercent: 7.9 },
     true,
     /^warning disk: 7 % free on the disk of \/var\/lib\/rsm\/agent: /,
@@ -83,7 +83,12 @@ const cases: readonly (readonly [
     true,
     /^note other-agents: .*: pid 1 of root, pid 2 of root, pid 3 of root, 2 more → /,
   ],
-  ['no terminals, and why', { terminalLack: 'no /dev/ptmx' }, true, /^note terminal: .*: no \/dev\/ptmx → /],
+  [
+    'missing terminals, with the reason',
+    { terminalLack: 'no /dev/ptmx' },
+    true,
+    /^note terminal: .*: no \/dev\/ptmx → /,
+  ],
 ]
 
 for (const [title, facts, reached, found] of cases)

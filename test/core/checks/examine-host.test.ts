@@ -6,7 +6,7 @@ import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { healthyAgent, healthyHost, metrics } from '../../helpers/api/records.ts'
 
 type Agent = NonNullable<Host['agent']>
-/** What is changed in a host with which all is well. */
+/** Changes to a healthy host. */
 interface Change {
   host?: Partial<Host>
   agent?: Partial<Agent>
@@ -33,7 +33,7 @@ function factsOf({ host = {}, agent = {}, facts = {} }: Change): HostFacts {
   }
 }
 
-/** `severity code: message → advice`, a line each. */
+/** One line per finding: `severity code: message → advice`. */
 function told({ findings }: Examination): string[] {
   return findings.map((each) => `${each.severity} ${each.code}: ${each.message} → ${adviceFor(each, 'web1')}`)
 }
@@ -55,43 +55,43 @@ const inodesOf = (mountPoint: string, inodesPercent: number): Partial<Host> => (
 const silent = { status: 'OFFLINE', statusReason: 'no heartbeat for 300 s' } as const
 
 const cases: readonly (readonly [title: string, change: Change, findings: readonly RegExp[]])[] = [
-  ['a host that is as it should be has no findings', {}, []],
+  ['a healthy host has no findings', {}, []],
   [
-    'a host without an agent was never joined, and is told of nothing else',
+    'a host without an agent was never joined, and has no other findings',
     { host: { agent: null, status: 'OFFLINE', statusReason: 'never heard', metrics: null } },
     [
       /^error never-joined: no agent .* → rsm hosts join --replace web1, and run the line that it prints on web1$/,
     ],
   ],
   [
-    'a revoked token is told before the silence that follows from it',
+    'a revoked token is reported instead of the silence that it causes',
     { host: { status: 'OFFLINE', statusReason: revokedReason } },
     [/^error revoked: the agent token was revoked → .*rsm hosts join --replace web1$/],
   ],
   [
-    'a silent host names how long, and its server',
+    'the finding of a silent host names the time and the server',
     { host: silent, agent: { connected: false, lastHeartbeatAt: ago(300) } },
     [
       /^error silent: no heartbeat for 5 min: .*does not reach https:\/\/rsm.example.org → .*rsm agent status$/,
     ],
   ],
   [
-    'a silent host whose link stands has an agent that is stopped or hangs',
+    'the agent of a silent host with a link is suspended or hangs',
     { host: silent, agent: { lastHeartbeatAt: ago(300) } },
     [/^error silent: .*the link is still up: the agent is suspended or hangs → on web1: rsm agent status$/],
   ],
   [
-    'a host that was not heard since the server started has no time to tell',
+    'a host silent since the server started has no time in its finding',
     { host: silent, agent: { connected: false, lastHeartbeatAt: null } },
     [/^error silent: no heartbeat since the server started: /],
   ],
   [
-    'a late heartbeat is told before the host is OFFLINE',
+    'a late heartbeat is reported before the host is OFFLINE',
     { agent: { lastHeartbeatAt: ago(60) } },
     [/^warning late: no heartbeat for 60 s, expected every 30 s: OFFLINE soon →/],
   ],
   [
-    'an agent that died is late and has no link, for one cause: nothing is said of proxies',
+    'a dead agent has one finding for its late heartbeat and its lost link, without a hint about proxies',
     {
       agent: {
         lastHeartbeatAt: ago(60),
@@ -106,31 +106,31 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'a link that was lost since the last heartbeat is no fault of a proxy either',
+    'a link lost after the last heartbeat has no hint about proxies either',
     { agent: { connected: false, onDemand: false } },
     [
       /^error link-down: the link was lost after the last heartbeat, 7 s ago: .* → check again in a few seconds; then on web1/,
     ],
   ],
   [
-    'an agent that has started and was not heard since has not just started',
+    'an agent silent since its start has not just started',
     { agent: { connected: false, onDemand: false, uptime: 3, lastHeartbeatAt: ago(14) } },
     [/^error link-down: the link was lost after the last heartbeat, 14 s ago: /],
   ],
   [
-    'by an older server, which tells no interval, none is late',
+    'no host is late on an older server, which sends no interval',
     { agent: { lastHeartbeatAt: ago(60) }, facts: { server: null } },
     [],
   ],
   [
-    'a link that fails is told with the words of the agent and what helps',
+    "a failing link is reported with the agent's reason and advice",
     { agent: { connected: false, onDemand: false, linkFault: 'the server answered 502' } },
     [
       /^error link-down: .*no link.*: the server answered 502 → a proxy in between .*https:\/\/rsm.example.org\/ws\/$/,
     ],
   ],
   [
-    'an agent that was stopped in order is told at once, by that one cause',
+    'an agent that was shut down is one finding at once',
     {
       agent: {
         connected: false,
@@ -144,17 +144,17 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   ],
   ['an agent that links on demand needs no link', { agent: { connected: false, onDemand: true } }, []],
   [
-    'an agent on demand whose link fails has work that does not get there',
+    'a failing link of an on-demand agent with work is an error',
     { agent: { connected: false, onDemand: true, linkFault: 'connect ECONNREFUSED 10.0.0.1:443' } },
     [/^error link-down: .*ECONNREFUSED.* → nothing listens/],
   ],
   [
-    'an agent of which it is not known whether it links on demand',
+    'an agent that may link on demand',
     { agent: { connected: false, onDemand: null } },
     [/^warning link-down: .*the agent links on demand, or a proxy blocks WebSockets/],
   ],
   [
-    'an agent that has just started may still be about to link',
+    'an agent that has just started may link soon',
     { agent: { connected: false, onDemand: false, uptime: 3 } },
     [/^note link-down: .*just started/],
   ],
@@ -166,7 +166,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'a degraded agent says why',
+    'a degraded agent is reported with its reason',
     {
       host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
       agent: { status: 'DEGRADED', statusReason: '1 % free on the disk of /var/lib/rsm/agent' },
@@ -193,7 +193,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [new RegExp(`^warning degraded: .*\\(${code}\\) → ${advice}`)],
   ]),
   [
-    'disks that fill are warned of, full ones are errors, fullest first',
+    'nearly full disks are warnings, full disks errors, fullest first',
     {
       host: { ...diskOf(['/', 91.5], ['/var', 99], ['/home', 20]), status: 'WARNING', statusReason: 'disk' },
     },
@@ -203,17 +203,17 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'S06 a mount point that a shell would read is not put into a command',
+    'S06 a mount point with shell syntax is not put into a command',
     { host: { ...diskOf(["/mnt/$(reboot)'; x", 95]), status: 'WARNING', statusReason: 'disk' } },
     [/→ rsm exec -w web1 -- 'du -xh -d2 \/ \| sort -h \| tail'$/],
   ],
   [
-    'a host that is not heard is told nothing of its load: nobody could look there',
+    'a silent host has no findings about its load, which cannot be examined',
     { host: { ...diskOf(['/', 100]), ...silent }, agent: { connected: false, lastHeartbeatAt: ago(300) } },
     [/^error silent/],
   ],
   [
-    'a load that no script can look at is looked at on the host',
+    'the advice about the load of an unreachable host is a command for the host itself',
     {
       host: { ...diskOf(['/', 91.5]), status: 'WARNING', statusReason: 'disk' },
       agent: { connected: false, onDemand: false },
@@ -221,12 +221,12 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [/^error link-down/, /^warning disk: disk \/ 91 % full → on web1: du -xh /],
   ],
   [
-    'reports that do not come any more',
+    'reports that stopped arriving',
     { host: { metrics: { ...metrics, timestamp: ago(3600) } } },
     [/^note metrics: no report of cpu, memory and disks for 60 min/],
   ],
   [
-    'A17 reports of before a restart of the server are not missed',
+    'A17 missing reports from before a restart of the server give no finding',
     {
       host: { metrics: null },
       agent: { registeredAt: ago(3600) },
@@ -235,7 +235,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [],
   ],
   [
-    'A17 reports that have not come since are, and are counted from there',
+    'A17 missing reports since a restart are a finding, counted from the restart',
     {
       host: { metrics: null },
       agent: { registeredAt: ago(3600) },
@@ -244,43 +244,43 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [/^note metrics: no report of cpu, memory and disks for 10 min/],
   ],
   [
-    'A17 of a server that does not say when it started nothing is told',
+    'A17 missing reports give no finding if the server does not send its start time',
     { host: { metrics: null }, agent: { registeredAt: ago(3600) } },
     [],
   ],
   [
-    'a host that has just joined has no report yet',
+    'a missing report of a host that has just joined gives no finding',
     { host: { metrics: null }, agent: { registeredAt: ago(30) } },
     [],
   ],
   [
-    'a clock that is wrong, either way',
+    'a clock that is wrong in either direction',
     { agent: { clockOffsetSeconds: -7300 } },
     [/^warning clock: the clock is about 2 h behind: .* → on web1: timedatectl/],
   ],
-  ['seconds are nothing to tell of a clock', { agent: { clockOffsetSeconds: 9.9 } }, []],
+  ['a clock off by seconds gives no finding', { agent: { clockOffsetSeconds: 9.9 } }, []],
   [
-    'an older agent of the same kind is a note',
+    'an agent that is one minor version older is a note',
     { facts: { server: { ...serverInfo, version: '0.2.0' } } },
     [
       /^note version: the agent is 0.1.0, the server 0.2.0 → install the release of the server on web1: rsm hosts upgrade web1$/,
     ],
   ],
   [
-    'an agent of another first number may not be understood',
+    'an agent of another major version is a warning',
     { agent: { agentVersion: '2.0.0-beta.1' } },
     [
       /^warning version: the agent is 2.0.0-beta.1: more than one minor version newer .*\(0.1.0\).* → upgrade the server: rsm server upgrade FILE$/,
     ],
   ],
   [
-    'nor may one that is two minor versions older',
+    'an agent that is two minor versions older is a warning',
     { facts: { server: { ...serverInfo, version: '0.3.0' } } },
     [/^warning version: the agent is 0.1.0: more than one minor version older .* → install the release of/],
   ],
-  ['a version that is none is not compared', { agent: { agentVersion: 'test' } }, []],
+  ['an invalid version is not compared', { agent: { agentVersion: 'test' } }, []],
   [
-    'tasks that wait for a host that cannot be reached',
+    'tasks waiting for an unreachable host are a note',
     { host: silent, agent: { connected: false, lastHeartbeatAt: ago(94) }, facts: { waiting: 2 } },
     [
       /^error silent: no heartbeat for 94 s/,
@@ -288,7 +288,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'what a host cannot do is a note each',
+    'each missing ability of a host is a note',
     {
       agent: {
         runAs: 'root',
@@ -306,14 +306,14 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'a terminal that cannot be opened is a note that says why',
+    'missing terminals are a note with the reason',
     { agent: { terminal: false, terminalLack: 'this host has no /dev/ptmx' } },
     [
       /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without one$/,
     ],
   ],
   [
-    'a disk that has become read-only is no matter of room',
+    'the advice for a read-only disk is not to free up space',
     {
       host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED: /srv has become read-only' },
       agent: { status: 'DEGRADED', statusReason: '/srv has become read-only' },
@@ -321,13 +321,13 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [/^warning degraded: the agent is DEGRADED: \/srv has become read-only → on web1: dmesg/],
   ],
   [
-    'inodes that run out are counted, not space',
+    'inodes that run out are reported instead of space',
     { host: inodesOf('/srv/my mail', 100) },
     [
       /^error disk: inodes \/srv\/my mail 100 % in use → rsm exec -w web1 -- 'du --inodes -x -d2 \/ \| sort -n/,
     ],
   ],
-  ['root in a sandbox is no note', { agent: { runsAsRoot: true, sandbox: 'strict' } }, []],
+  ['root in a sandbox gives no finding', { agent: { runsAsRoot: true, sandbox: 'strict' } }, []],
   [
     'a reason that only a newer server knows is passed on',
     { host: { status: 'WARNING', statusReason: 'its fan has stopped' } },
@@ -335,7 +335,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   ],
 ]
 
-test('of a host that is away nothing is said to be well by its last heartbeat', (t) => {
+test('checks based on the last heartbeat of an unreachable host are not listed as passed', (t) => {
   const gone = { connected: false, reachable: false, linkLostAt: ago(12), linkFault: null, onDemand: false }
   const away: Change[] = [
     { host: silent, agent: { ...gone, lastHeartbeatAt: ago(300), terminal: false } },
@@ -359,13 +359,13 @@ for (const [title, change, expected] of cases)
     const lines = told(examineHost(factsOf(change)))
     t.is(lines.length, expected.length, lines.join('\n'))
     for (const [at, pattern] of expected.entries()) t.regex(lines[at] ?? '', pattern)
-    // What is found of several hosts is told of all of them at once.
+    // Findings fold over several hosts, so they must not speak of one.
     if (title.startsWith('a reason that only')) return
     for (const { message, title: folded } of examineHost(factsOf(change)).findings)
       t.notRegex(`${message}\n${folded}`, /\b(it|its|it's)\b/)
   })
 
-test('what is well is said in a few words, what is not known is not', (t) => {
+test('checks that pass are listed in a few words, and unknown ones are omitted', (t) => {
   const words = ['linked', 'the agent is healthy']
   const ofWell = examineHost(factsOf({})).well
   t.deepEqual(
@@ -392,7 +392,7 @@ test('what is well is said in a few words, what is not known is not', (t) => {
   )
 })
 
-test('a server that tells less, as older ones do, makes no finding', (t) => {
+test('missing fields of an older server cause no finding', (t) => {
   const { host, ...facts } = factsOf({ facts: { server: null } })
   const { agentId, agentVersion, status, uptime, connected, registeredAt, lastHeartbeatAt } =
     host.agent as Agent
@@ -402,7 +402,7 @@ test('a server that tells less, as older ones do, makes no finding', (t) => {
   t.false(well.join().includes('undefined'), well.join())
 })
 
-test('equal findings fold under their hosts, with figures only where all have the same, worst and most first', (t) => {
+test('equal findings fold under their hosts, worst first, with figures only if they are equal', (t) => {
   const hosts = [
     {
       hostname: 'web1',

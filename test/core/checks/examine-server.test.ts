@@ -20,26 +20,26 @@ const well: ServerFacts = {
 }
 
 const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, found: string])[] = [
-  ['a server that is as it should be', {}, ''],
-  ['an older rsm', { version: '1.1.9' }, 'note version: it is 1.2.0, this rsm 1.1.9'],
+  ['a healthy server has no findings', {}, ''],
+  ['an older rsm is a note', { version: '1.1.9' }, 'note version: it is 1.2.0, this rsm 1.1.9'],
   [
-    'an rsm of another first number',
+    'an rsm of another major version is a warning',
     { version: '2.0.0' },
     'warning version: it is 1.2.0, this rsm 2.0.0: they may not understand each other',
   ],
-  ['a server that is too old to say', { info: null, clockOffsetSeconds: null }, ''],
+  ['a server too old to send its version has no findings', { info: null, clockOffsetSeconds: null }, ''],
   [
-    'clocks that differ',
+    'differing clocks are a warning',
     { clockOffsetSeconds: -65 },
     "warning clock: the clock here is about 65 s behind the server's: one of them is wrong",
   ],
   [
-    'a disk that takes no writes',
+    'a store that refuses writes is an error',
     { notReady: 'its store refuses writes' },
     'error not-ready: it does not accept work: its store refuses writes',
   ],
   [
-    'A02 a server that was restored from a backup, and holds what may have run since',
+    'A02 a server restored from a backup that holds executions is an error',
     {
       status: {
         version: '1.2.0',
@@ -60,7 +60,7 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     'error restored: it was restored from a backup and holds 3 executions of 1 task, which may have run since: the agent of web1 says so',
   ],
   [
-    'a server that was restored from a backup and holds nothing',
+    'a server restored from a backup without held executions is a note',
     {
       status: {
         version: '1.2.0',
@@ -81,7 +81,7 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     'note restored: it was restored from a backup and holds no executions: the agent of web1 says so',
   ],
   [
-    'A03 a server whose clock has jumped',
+    'A03 a jump of the clock is a warning',
     {
       status: {
         version: '1.2.0',
@@ -95,33 +95,37 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     'warning clock-jumped: the clock is 40 days ahead of what it should show: old data is not removed until the clock has run steadily for 2 hours, or `rsm server confirm-clock` confirms it',
   ],
   [
-    'a certificate that expires soon',
+    'a certificate that expires soon is a warning',
     { certificateEnds: now + 12.5 * day },
     'warning certificate: its certificate expires in 12 days',
   ],
   [
-    'a certificate that expires very soon',
+    'a certificate that expires very soon is an error',
     { certificateEnds: now + 3 * day },
     'error certificate: its certificate expires in 3 days',
   ],
   [
-    'a certificate that has expired',
+    'an expired certificate is an error',
     { certificateEnds: now - day },
     'error certificate: its certificate has expired',
   ],
   [
-    'plain HTTP over a network',
+    'plain HTTP over a network is a warning',
     { url: 'http://rsm.example.org:18080', certificateEnds: null },
     'warning plain-http: tokens and output travel in the clear',
   ],
   ...['127.0.0.1:18080', '127.1:18080/rsm', 'localhost', '[::1]:18080'].map(
     (host) =>
-      [`plain HTTP to oneself, ${host}`, { url: `http://${host}`, certificateEnds: null }, ''] as const,
+      [
+        `plain HTTP to this machine gives no finding: ${host}`,
+        { url: `http://${host}`, certificateEnds: null },
+        '',
+      ] as const,
   ),
   ...['localhost.example.com', '127.evil.example', '127.0.0.1.evil.example:80'].map(
     (host) =>
       [
-        `plain HTTP to another that is called ${host}`,
+        `plain HTTP to another machine is a warning: ${host}`,
         { url: `http://${host}`, certificateEnds: null },
         'warning plain-http: tokens and output travel in the clear',
       ] as const,

@@ -6,7 +6,7 @@ import { closingWords } from '../../../src/core/protocol/close-codes.ts'
 const url = 'https://rsm.example.org:8443'
 const told = (reason: string, at: string) => adviceFor({ advice: linkAdvice(reason, at) }, 'HOST')
 
-/** What Node, OpenSSL, ws and our own server and agent say. */
+/** Errors of Node, OpenSSL, ws, the server and the agent. */
 const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['getaddrinfo ENOTFOUND rsm.example.org', /does not resolve there: getent hosts rsm\.example\.org$/],
   [
@@ -49,13 +49,13 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
     'POST https://rsm.example.org:8443/api/agent/heartbeat: through the proxy 10.0.0.2:3128: connect ECONNREFUSED 10.0.0.2:3128',
     /HTTPS_PROXY/,
   ],
-  ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
+  ['an error without a rule', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
 ]
 
-test('what keeps an agent from its server is told apart by the words of Node, OpenSSL, the server and the agent', (t) => {
+test('causes of a failed link are recognized by the errors of Node, OpenSSL, the server and the agent', (t) => {
   for (const [reason, advice] of cases) t.regex(told(reason, url), advice, reason)
 })
 
-test('an address in brackets is looked up without them', (t) => {
+test('an address in brackets is resolved without them', (t) => {
   t.regex(told('EAI_AGAIN', 'http://[2001:db8::1]:18080'), /getent hosts 2001:db8::1$/)
 })

@@ -16,7 +16,7 @@ const hour = 60 * minute
 const day = 24 * hour
 const start = Date.parse('2026-06-01T00:00:00.000Z')
 
-/** A machine whose time passes as the test says; its wall clock may be set. */
+/** A machine whose time the test advances, and whose wall clock it may set. */
 class Machine {
   wall = start
   up = day
@@ -30,7 +30,7 @@ class Machine {
     this.time = observe(this.time, this.reading(), wasRunning)
     return this
   }
-  /** Runs, and is looked at every ten minutes. */
+  /** Runs for this time, and observes the clock every ten minutes. */
   run(milliseconds: number): this {
     for (let left = milliseconds; left > 0; left -= 10 * minute) {
       const step = Math.min(left, 10 * minute)
@@ -44,13 +44,13 @@ class Machine {
     this.wall += by
     return this.look()
   }
-  /** The program ends and starts again on the same boot, after so long. */
+  /** Restarts the program after `away`, during the same boot. */
   restart(away = 0): this {
     this.wall += away
     this.up += away
     return this.look(false)
   }
-  /** The machine is off for so long, and then shows a clock that is `by` ahead. */
+  /** Turns the machine off for `off`; afterwards its clock is ahead by `by`. */
   reboot(off: number, by = 0): this {
     this.boot++
     this.wall += off + minute + by
@@ -60,24 +60,24 @@ class Machine {
   age = (stamp: number) => ageOf(this.time, stamp)
 }
 
-test('A03 with a clock that goes on as it should, what is stamped is as old as the clock says', (t) => {
+test('A03 the age of a timestamp is that of the clock while the clock runs steadily', (t) => {
   const machine = new Machine()
   t.is(machine.age(start), 0)
   t.is(machine.run(40 * day).age(start), 40 * day)
-  t.is(machine.restart(3 * day).age(start), 43 * day, 'boot time has passed as well')
+  t.is(machine.restart(3 * day).age(start), 43 * day, 'time since boot has passed too')
   t.is(machine.reboot(20 * minute).age(start), 43 * day + 21 * minute)
   t.false(isDoubted(machine.time))
 })
 
 for (const [how, jump] of [
-  ['in flight', (machine: Machine) => machine.set(40 * day)],
+  ['at run time', (machine: Machine) => machine.set(40 * day)],
   [
-    'while the program was away',
+    'while the program is not running',
     (machine: Machine) => (machine.set(0), (machine.wall += 40 * day), machine.restart()),
   ],
-  ['over a boot', (machine: Machine) => machine.reboot(0, 40 * day)],
+  ['across a boot', (machine: Machine) => machine.reboot(0, 40 * day)],
 ] as const)
-  test(`A03 a jump of 40 days ${how} makes nothing older than by the time that it runs, until it has run for a day`, (t) => {
+  test(`A03 after a jump of 40 days ${how}, ages grow only with running time until a day has passed`, (t) => {
     const machine = jump(new Machine().run(hour))
     const before = machine.age(start)
     t.true(before <= hour + 2 * minute, String(before))
@@ -91,7 +91,7 @@ for (const [how, jump] of [
     t.is(Math.round(machine.age(start) / day), 41)
   })
 
-test('A03 the day is added up over restarts, and one jump does not make use of what the one before has run', (t) => {
+test('A03 the day is counted across restarts, and each jump needs a day of its own', (t) => {
   const machine = new Machine().set(40 * day)
   for (let times = 0; times < 8; times++) machine.run(3 * hour - minute).restart()
   t.is(agreesIn(machine.time), 8 * minute)
@@ -101,7 +101,7 @@ test('A03 the day is added up over restarts, and one jump does not make use of w
   t.is(Math.round(machine.age(start) / day), 41)
 })
 
-test('A03 a machine that is off every night agrees all the same', (t) => {
+test('A03 a machine that is off every night reaches agreement too', (t) => {
   const machine = new Machine()
   for (let days = 0; days < 30; days++) machine.run(8 * hour).reboot(16 * hour)
   t.true(
@@ -110,7 +110,7 @@ test('A03 a machine that is off every night agrees all the same', (t) => {
   )
 })
 
-test('A03 a clock that is set again and again is not believed until it has been left alone for a day', (t) => {
+test('A03 a clock that is set repeatedly is trusted only after a day without a change', (t) => {
   const machine = new Machine().set(40 * day)
   for (let times = 0; times < 10; times++)
     machine.run(20 * hour).set(times % 2 === 0 ? 2 * minute : -2 * minute)
@@ -119,14 +119,14 @@ test('A03 a clock that is set again and again is not believed until it has been 
   t.false(isDoubted(machine.run(day).time))
 })
 
-test('A03 small steps are believed one by one, and together only as far as an hour', (t) => {
+test('A03 small steps are trusted singly, but together only up to an hour', (t) => {
   const machine = new Machine()
   for (let times = 0; times < 10; times++) machine.set(10 * minute)
   t.true(isDoubted(machine.time))
   t.is(machine.age(start), 0)
 })
 
-test('A03 a clock that is put right again is believed at once', (t) => {
+test('A03 a corrected clock is trusted at once', (t) => {
   for (const by of [40 * day, -40 * day]) {
     const machine = new Machine()
       .run(hour)
@@ -139,7 +139,7 @@ test('A03 a clock that is put right again is believed at once', (t) => {
   }
 })
 
-test('A03 what was made while the clock was behind is not old when it is right again', (t) => {
+test('A03 data written while the clock was behind is not old after the correction', (t) => {
   for (const [first, last] of [
     [0, 0],
     [-40 * day, 0],
@@ -161,7 +161,7 @@ test('A03 what was made while the clock was behind is not old when it is right a
   }
 })
 
-test('A03 a clock that has run behind for a day is the right one', (t) => {
+test('A03 a clock that has been behind for a day is trusted', (t) => {
   const machine = new Machine().set(-40 * day).run(day)
   t.false(isDoubted(machine.time))
   const made = machine.wall
@@ -170,7 +170,7 @@ test('A03 a clock that has run behind for a day is the right one', (t) => {
   t.is(machine.age(made), 2 * day)
 })
 
-test('A03 whoever confirms the clock makes it believed at once', (t) => {
+test('A03 a confirmed clock is trusted at once', (t) => {
   const machine = new Machine().set(40 * day)
   machine.time = confirmed(machine.time)
   t.false(isDoubted(machine.time))
@@ -178,7 +178,7 @@ test('A03 whoever confirms the clock makes it believed at once', (t) => {
   t.is(machine.run(hour).age(start), 40 * day + hour)
 })
 
-test('A03 the data of an older version tells how far its clock had come', (t) => {
+test('A03 data of an older version gives the time that its clock had reached', (t) => {
   const machine = new Machine()
   machine.time = firstTime(machine.reading(), start - 40 * day)
   t.true(isDoubted(machine.time))
@@ -187,7 +187,7 @@ test('A03 the data of an older version tells how far its clock had come', (t) =>
   t.false(isDoubted(firstTime(machine.reading(), machine.wall - 30 * minute)))
 })
 
-test('A03 what is kept of steps and periods is bounded, and loses no caution', (t) => {
+test('A03 recorded steps and periods are bounded, and dropping some never makes data older', (t) => {
   const machine = new Machine()
   for (let times = 0; times < 100; times++) machine.reboot(0, 2 * hour).run(minute)
   t.true(machine.time.steps.length <= 16)

@@ -11,7 +11,7 @@ function downsample(samples: Metrics[], from: number, to: number, points: number
 }
 const at = (milliseconds: number) => new Date(milliseconds).toISOString()
 
-test('samples become the averages of their buckets, at the start of each; empty buckets are left out', (t) => {
+test('samples become the averages of their buckets, at the start of each; empty buckets are omitted', (t) => {
   const samples = [
     metrics(at(1000), { cpu: 10 }),
     metrics(at(1200), { cpu: 20 }),
@@ -28,7 +28,7 @@ test('samples become the averages of their buckets, at the start of each; empty 
   t.deepEqual(downsample([], 1000, 2000, 4), [])
 })
 
-test('a disk is averaged over the samples that have it', (t) => {
+test('a disk is averaged over the samples that include it', (t) => {
   const samples = [
     metrics(at(0), { disks: { '/': 10, '/var': 40 } }),
     metrics(at(1), { disks: { '/': 20 } }),
@@ -45,7 +45,7 @@ test('a disk is averaged over the samples that have it', (t) => {
   )
 })
 
-test('numbers that are too large to add up are averaged all the same', (t) => {
+test('numbers too large to add up are averaged too', (t) => {
   const samples = [1, 2, 3].map((time) => metrics(at(time), { cpu: Number.MAX_VALUE }))
   const [sample] = downsample(samples, 0, 10, 1)
   t.true(Number.isFinite(sample?.cpu.usagePercent))
@@ -61,7 +61,7 @@ const cases = fc.record({
   }),
 })
 
-test('whatever comes in, no more than the points asked for come out, ascending, in range, and between the extremes', (t) => {
+test('any samples give at most the requested points, ascending, in range and between the extremes', (t) => {
   fc.assert(
     fc.property(cases, ({ from, length, points, readings }) => {
       const to = from + length

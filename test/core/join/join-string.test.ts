@@ -20,7 +20,7 @@ for (const join of joins)
 const whole = joinString({ url, token, fingerprint })
 const made = (value: unknown) => `rsm-join:${Buffer.from(JSON.stringify(value)).toString('base64url')}`
 
-test('wherever a join string is cut, nothing of it is used', (t) => {
+test('a truncated join string is refused, wherever it is cut', (t) => {
   for (let length = 0; length < whole.length; length++)
     t.throws(() => readJoin(whole.slice(0, length)), { code: 'usage' }, `cut to ${length}`)
   for (let length = 40; length < whole.length; length++)
@@ -31,18 +31,18 @@ const bad: readonly (readonly [what: string, text: string, message: RegExp])[] =
   ['nothing', '', /^there is no join string$/],
   ['a token', token, /^not a join string: one begins with rsm-join:$/],
   ['a blank within', `${whole.slice(0, 50)} ${whole.slice(50)}`, /altered: unexpected " "/],
-  ['a strange letter', whole.replace(/.$/, '%'), /altered: unexpected "%"/],
-  ['JSON that is no object', made(null), /altered: not a JSON object/],
+  ['an invalid character', whole.replace(/.$/, '%'), /altered: unexpected "%"/],
+  ['JSON that is not an object', made(null), /altered: not a JSON object/],
   ['a newer version', made({ v: 2, url, token }), /has version 2; this rsm supports only 1/],
   ['no version', made({ url, token }), /altered: its version is unknown/],
-  ['a field more', made({ v: 1, url, token, extra: 1 }), /altered: its extra is unknown/],
+  ['an extra field', made({ v: 1, url, token, extra: 1 }), /altered: its extra is unknown/],
   ['no URL', made({ v: 1, token }), /altered: it has no url/],
-  ['a strange URL', made({ v: 1, url: 'ftp://x', token }), /altered: invalid url/],
+  ['an invalid URL', made({ v: 1, url: 'ftp://x', token }), /altered: invalid url/],
   ['half a token', made({ v: 1, url, token: token.slice(0, -1) }), /altered: invalid token/],
-  ['a strange pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: invalid fingerprint/],
+  ['an invalid pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: invalid fingerprint/],
 ]
 for (const [what, text, message] of bad)
-  test(`a join string with ${what} says what is wrong`, (t) => {
+  test(`the error about a join string with ${what} says what is wrong`, (t) => {
     const error = t.throws(() => readJoin(text), { code: 'usage', message })
     t.notRegex(error.message, /rsm_enr_/)
   })

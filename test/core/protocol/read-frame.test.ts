@@ -11,7 +11,7 @@ const good = {
 }
 const { data: _, ...rest } = good.payload
 
-/** Read at once, and as any JSON is: the same message, and what stands for its text says the same. */
+/** Checks that the fast reader and the JSON decoder give the same message and the same text. */
 function same(text: string): void {
   const { message, json } = readFromAgent(Buffer.from(text))
   const plain = decodeFromAgent(text)
@@ -23,10 +23,10 @@ function same(text: string): void {
 }
 
 for (const [what, text] of [
-  ['as an agent of ours sends it', JSON.stringify(good)],
+  ['as the agent sends it', JSON.stringify(good)],
   ['with its text first', JSON.stringify({ ...good, payload: { data: 'x', ...rest } })],
   [
-    'with a text in a field that nobody knows',
+    'with a text in an unknown field',
     JSON.stringify({
       payload: { data: '', ...rest },
       type: good.type,
@@ -44,16 +44,16 @@ for (const [what, text] of [
     'with a text that ends like a frame',
     JSON.stringify({ ...good, payload: { ...good.payload, data: '"}}' } }),
   ],
-  ['with a text of blanks around it', `${JSON.stringify(good).slice(0, -2)} } }`],
+  ['with blanks around its text', `${JSON.stringify(good).slice(0, -2)} } }`],
   ['with a raw line end in its text', JSON.stringify(good).replace('\\n', '\n')],
   ['with half a surrogate pair', JSON.stringify(good).replace('\\n', '\\ud800')],
 ] as const)
-  test(`output ${what} is read as what it says`, (t) => {
+  test(`output ${what} is read as the JSON decoder reads it`, (t) => {
     same(text)
     t.pass()
   })
 
-test('whatever output looks like, it is read the same both ways', (t) => {
+test('any output is read the same by the fast reader and by the JSON decoder', (t) => {
   fc.assert(
     fc.property(badBodies(good), (text) => same(text)),
     { numRuns: 5000 },

@@ -2,7 +2,7 @@ import test from 'ava'
 import { Type as TypeBox } from 'typebox'
 import { Type } from '../../../src/core/protocol/http/schema.ts'
 
-/** A schema in which every builder occurs, made by the one or the other. */
+/** A schema with every builder, made by TypeBox or by our own `Type`. */
 const written = (T: typeof Type) => {
   const line = T.String({ minLength: 1, examples: ['a line'] })
   return T.Object(
@@ -24,18 +24,18 @@ const written = (T: typeof Type) => {
   )
 }
 
-test('schemas are written as TypeBox writes them', (t) => {
+test('schemas are equal to those of TypeBox', (t) => {
   t.is(JSON.stringify(written(Type)), JSON.stringify(written(TypeBox)))
 })
 
-test('what may be missing from an object of TypeBox may be missing from ours, and the other way round', (t) => {
+test('optional properties of TypeBox are optional in our objects, and vice versa', (t) => {
   const mixed = (T: typeof Type, other: typeof Type) =>
     JSON.stringify(T.Object({ a: other.Optional(other.Null()), b: other.Null() }))
   t.is(mixed(Type, TypeBox), mixed(TypeBox, TypeBox))
   t.is(mixed(TypeBox, Type), mixed(TypeBox, TypeBox))
 })
 
-test('a schema is still needed where it stands after it was made optional elsewhere', (t) => {
+test('a schema stays required in one object after it was made optional elsewhere', (t) => {
   const line = Type.String()
   Type.Optional(line)
   t.is(

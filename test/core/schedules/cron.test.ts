@@ -4,7 +4,7 @@ import { unknownZone, type Zone, zoneOf } from '../../../src/core/schedules/zone
 
 const zone = (name: string) => zoneOf(name) as Zone
 
-/** The slots of a night, as the clock of UTC has them. */
+/** The slots of a night, in UTC. */
 function slotsOf(expression: string, zoneName: string, from: string, to: string): string[] {
   const cron = parseCron(expression, zone(zoneName))
   if ('fault' in cron) throw new Error(cron.fault)
@@ -18,7 +18,7 @@ const minutes = (hour: string) =>
   Array.from({ length: 60 }, (_, minute) => `${hour}:${String(minute).padStart(2, '0')}`)
 
 /**
- * Contract §14. From 23:30 of the evening before to 05:00 by the wall: in Berlin 02:00 becomes 03:00 at 01:00 UTC on 2027-03-28, and
+ * Contract §14. From 23:30 of the evening before to 05:00 local time: in Berlin 02:00 becomes 03:00 at 01:00 UTC on 2027-03-28, and
  * 03:00 becomes 02:00 at 01:00 UTC on 2027-10-31; in New York 02:00 becomes 03:00 at 07:00 UTC on 2027-03-14, and 02:00
  * becomes 01:00 at 06:00 UTC on 2027-11-07.
  */
@@ -45,63 +45,63 @@ const table: Night[] = [
   {
     expression: '30 2 * * *',
     zone: 'Europe/Berlin',
-    why: 'what is skipped comes at the first moment after it; what comes twice runs the first time',
+    why: 'a skipped time runs at the first moment after it; a repeated time runs once, the first time',
     spring: ['01:00'],
     autumn: ['00:30'],
   },
   {
     expression: '0,30 2,3 * * *',
     zone: 'Europe/Berlin',
-    why: 'two that are skipped, and one at that moment, are one slot',
+    why: 'two skipped times and one at that moment are one slot',
     spring: ['01:00', '01:30'],
     autumn: ['00:00', '00:30', '02:00', '02:30'],
   },
   {
     expression: '* 2 * * *',
     zone: 'Europe/Berlin',
-    why: 'an hour that is named is the rule, whatever the minutes are',
+    why: 'a named hour decides, whatever the minutes are',
     spring: ['01:00'],
     autumn: minutes('00'),
   },
   {
     expression: '0 3 * * *',
     zone: 'Europe/Berlin',
-    why: 'what is neither skipped nor comes twice',
+    why: 'a time that is neither skipped nor repeated',
     spring: ['01:00'],
     autumn: ['02:00'],
   },
   {
     expression: '*/20 1-3 * * *',
     zone: 'Europe/Berlin',
-    why: 'a range names hours, too',
+    why: 'a range names hours too',
     spring: ['00:00', '00:20', '00:40', '01:00', '01:20', '01:40'],
     autumn: ['23:00', '23:20', '23:40', '00:00', '00:20', '00:40', '02:00', '02:20', '02:40'],
   },
   {
     expression: '30 * * * *',
     zone: 'Europe/Berlin',
-    why: 'with * the slots are an hour apart, always',
+    why: 'with * the slots are always an hour apart',
     spring: ['22:30', '23:30', '00:30', '01:30', '02:30'],
     autumn: ['21:30', '22:30', '23:30', '00:30', '01:30', '02:30', '03:30'],
   },
   {
     expression: '0 */2 * * *',
     zone: 'Europe/Berlin',
-    why: 'with */2 each moment is judged by itself: 02:00 does not come, or comes twice',
+    why: 'with */2 each moment is matched separately: 02:00 does not occur, or occurs twice',
     spring: ['23:00', '02:00'],
     autumn: ['22:00', '00:00', '01:00', '03:00'],
   },
   {
     expression: '30 2 * * *',
     zone: 'America/New_York',
-    why: 'skipped in spring; in autumn it is 01:30 that comes twice',
+    why: 'a time skipped in spring; in autumn 01:30 is repeated',
     spring: ['07:00'],
     autumn: ['07:30'],
   },
   {
     expression: '30 1 * * *',
     zone: 'America/New_York',
-    why: 'twice in autumn',
+    why: 'a time repeated in autumn',
     spring: ['06:30'],
     autumn: ['05:30'],
   },
@@ -122,14 +122,14 @@ const table: Night[] = [
   {
     expression: '0 */2 * * *',
     zone: 'America/New_York',
-    why: 'each moment by itself',
+    why: 'each moment is matched separately',
     spring: ['05:00', '08:00'],
     autumn: ['04:00', '07:00', '09:00'],
   },
 ]
 
 for (const { expression, zone: name, why, spring, autumn } of table)
-  test(`cron ${expression} in the nights in which the clocks of ${name} change: ${why}`, (t) => {
+  test(`cron ${expression} in nights when the clocks of ${name} change: ${why}`, (t) => {
     const night = nights[name] as (typeof nights)[string]
     t.deepEqual(slotsOf(expression, name, ...night.spring), spring)
     t.deepEqual(slotsOf(expression, name, ...night.autumn), autumn)
@@ -145,7 +145,7 @@ const dates = (expression: string) => {
   return found
 }
 
-test('cron takes names, ranges, steps, lists, L and nicknames', (t) => {
+test('cron accepts names, ranges, steps, lists, L and nicknames', (t) => {
   t.deepEqual(dates('0 0 L * *'), ['11-30T00:00'])
   t.deepEqual(dates('0 5 * DEC mon-Wed/2'), [
     '12-02T05:00',
@@ -168,7 +168,7 @@ test('cron takes names, ranges, steps, lists, L and nicknames', (t) => {
 
 const names = 'jan feb mar apr may jun jul aug sep oct nov dec sun mon tue wed thu fri sat'.split(' ')
 
-/** Values of a field, as cronie reads it. */
+/** Values of a field by the rules of cronie. */
 function valuesOf(field: string, least: number, most: number): Set<number> {
   const value = (text: string) => {
     const at = names.indexOf(text.toLowerCase())
@@ -235,7 +235,7 @@ const dayFields = [
   '* * *',
 ]
 
-test('days match as in cronie, minute by minute: both fields where one begins with *, otherwise either', (t) => {
+test('days match as in cronie at every minute: both fields if one begins with *, otherwise either', (t) => {
   const spans = {
     UTC: ['2026-11-20T00:00:00Z', '2027-01-20T00:00:00Z'],
     'Europe/Berlin': ['2027-03-21T00:00:00Z', '2027-04-03T00:00:00Z'],
@@ -265,7 +265,7 @@ test('days match as in cronie, minute by minute: both fields where one begins wi
   }
 })
 
-test('cron refuses what it does not take, and says which field', (t) => {
+test('cron refuses invalid expressions, and names the field', (t) => {
   const bad: Record<string, RegExp> = {
     '* * * * * *': /^takes five fields \(minute, hour, day of the month, month, day of the week\), not 6$/,
     '': /^takes five fields .* not 1$/,
@@ -291,7 +291,7 @@ test('cron refuses what it does not take, and says which field', (t) => {
   }
 })
 
-test('cron finds no slot where none comes in eight years: 30 February, 31 April', (t) => {
+test('cron finds no slot for dates that do not occur in eight years: 30 February, 31 April', (t) => {
   const now = Date.parse('2026-11-23T00:00:00Z')
   for (const expression of ['0 0 30 2 *', '0 * 30 2 *', '0 0 31 4,6 *', '*/5 */2 31 11 *']) {
     const cron = parseCron(expression, zone('Europe/Berlin'))
@@ -301,7 +301,7 @@ test('cron finds no slot where none comes in eight years: 30 February, 31 April'
   t.is('fault' in leap ? leap.fault : leap.next(now), Date.parse('2028-02-29T00:00:00Z'))
 })
 
-test('a zone has an IANA name; for another one that is near is said', (t) => {
+test('a time zone has an IANA name; the error for another name suggests the nearest', (t) => {
   for (const name of ['Europe/Berlin', 'UTC', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5'])
     t.is(zoneOf(name)?.name, name)
   for (const name of ['+02:00', 'Mars/Base', '', 'Europe/Berlin\0', '../etc']) t.is(zoneOf(name), null)

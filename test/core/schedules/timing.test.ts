@@ -17,7 +17,7 @@ const timing = (more: Partial<Timing>): Timing => ({
   ...more,
 })
 
-test('slots of everySeconds are counted from their base, however far away it is', (t) => {
+test('slots of everySeconds are counted from their base, however long ago it is', (t) => {
   const slots = slotsOf(timing({ everySeconds: 7 }))
   t.is(slots.next(start), start + 7000)
   t.is(slots.next(start + 6999), start + 7000)
@@ -44,7 +44,7 @@ test('`from` and `until` bound the slots, both included; `at` is one slot', (t) 
   t.is(once.next(start + 10 * minute), null)
 })
 
-test('of a cron expression that was missed for a year the first and the last slot are found, not counted', (t) => {
+test('the first and the last slot of a cron expression missed for a year are found without counting', (t) => {
   const slots = slotsOf(timing({ cron: '*/5 * * * *', timezone: 'Europe/Berlin' }))
   const end = start + 365 * 24 * 60 * minute + 90_000
   t.deepEqual(slots.within(start, end), { first: start + 5 * minute, last: end - 90_000, count: null })
@@ -56,7 +56,7 @@ test('of a cron expression that was missed for a year the first and the last slo
   })
 })
 
-test('jitter is the same for a slot whoever asks, less than its bound, and never past the next slot', (t) => {
+test('jitter is constant for a slot, less than its bound, and never reaches the next slot', (t) => {
   const found = new Set<number>()
   for (let slot = 0; slot < 200; slot++) {
     const jitter = jitterOf(3, start + slot * minute, 30_000)
@@ -127,7 +127,7 @@ const nothing = { run: null, skip: [], queued: null }
 
 const decisions: { title: string; given: Partial<Present>; wanted: object }[] = [
   {
-    title: 'nothing before its time',
+    title: 'no slot runs before its time',
     given: { now: at(1) - 1 },
     wanted: { ...nothing, cursor: at(0), dueAt: at(1) },
   },
@@ -137,7 +137,7 @@ const decisions: { title: string; given: Partial<Present>; wanted: object }[] = 
     wanted: { ...nothing, run: at(1), cursor: at(1), dueAt: at(2) },
   },
   {
-    title: 'of several that are due the newest runs, and the others were missed',
+    title: 'the newest of several due slots runs, and the others were missed',
     given: { now: at(5) + 100 },
     wanted: { ...nothing, run: at(5), skip: [skipped('MISSED', 1, 4)], cursor: at(5), dueAt: at(6) },
   },
@@ -147,17 +147,17 @@ const decisions: { title: string; given: Partial<Present>; wanted: object }[] = 
     wanted: { ...nothing, run: at(2), skip: [skipped('MISSED', 1)], cursor: at(2), dueAt: at(3) },
   },
   {
-    title: 'with missed: SKIP one that is too late does not',
+    title: 'with missed: SKIP a late slot is skipped',
     given: { missed: 'SKIP', slots: slotsOf(timing({ at: iso(at(1)) })), now: at(2) + 1 },
     wanted: { ...nothing, skip: [skipped('MISSED', 1)], cursor: at(1), dueAt: null },
   },
   {
-    title: 'with missed: ONCE it runs within its time',
+    title: 'with missed: ONCE a late slot runs within missedWithinSeconds',
     given: { slots: slotsOf(timing({ at: iso(at(1)) })), now: at(61) },
     wanted: { ...nothing, run: at(1), cursor: at(1), dueAt: null },
   },
   {
-    title: 'and not after it',
+    title: 'with missed: ONCE a slot later than missedWithinSeconds is skipped',
     given: { slots: slotsOf(timing({ at: iso(at(1)) })), now: at(61) + 1 },
     wanted: { ...nothing, skip: [skipped('MISSED', 1)], cursor: at(1), dueAt: null },
   },
@@ -167,32 +167,32 @@ const decisions: { title: string; given: Partial<Present>; wanted: object }[] = 
     wanted: { ...nothing, skip: [skipped('OVERLAP', 1)], cursor: at(1), dueAt: at(2) },
   },
   {
-    title: 'overlap: ALLOW does not look',
+    title: 'overlap: ALLOW runs while a task runs',
     given: { overlap: 'ALLOW', isRunning: true },
     wanted: { ...nothing, run: at(1), cursor: at(1), dueAt: at(2) },
   },
   {
-    title: 'overlap: QUEUE holds one',
+    title: 'overlap: QUEUE queues a slot',
     given: { overlap: 'QUEUE', isRunning: true },
     wanted: { ...nothing, queued: at(1), cursor: at(1), dueAt: at(1) },
   },
   {
-    title: 'and skips the next',
+    title: 'overlap: QUEUE skips a second slot',
     given: { overlap: 'QUEUE', isRunning: true, cursor: at(1), queued: at(1), now: at(2) },
     wanted: { ...nothing, skip: [skipped('OVERLAP', 2)], queued: at(1), cursor: at(2), dueAt: at(1) },
   },
   {
-    title: 'which waits where the one that is held begins just then',
+    title: 'overlap: QUEUE queues a slot when the queued one starts',
     given: { overlap: 'QUEUE', cursor: at(1), queued: at(1), now: at(2) },
     wanted: { ...nothing, run: at(1), queued: at(2), cursor: at(2), dueAt: at(2) },
   },
   {
-    title: 'what is held runs when the task has ended',
+    title: 'a queued slot runs when the task has ended',
     given: { overlap: 'QUEUE', cursor: at(1), queued: at(1), now: at(1) + 5000 },
     wanted: { ...nothing, run: at(1), cursor: at(1), dueAt: at(2) },
   },
   {
-    title: 'nothing of before a restore runs, for it may have run in what was lost',
+    title: 'slots before a restore are skipped, because they may have run after the backup',
     given: { overlap: 'QUEUE', queued: at(0), restoredAt: at(3), now: at(3) },
     wanted: {
       ...nothing,
@@ -202,16 +202,16 @@ const decisions: { title: string; given: Partial<Present>; wanted: object }[] = 
     },
   },
   {
-    title: 'nothing that a jump of the clock has reached runs, and what comes after it does',
+    title: 'slots that a jump of the clock passed are skipped, and later ones run',
     given: { jumpedTo: at(3) + 100, now: at(4) },
     wanted: { ...nothing, run: at(4), skip: [skipped('CLOCK', 1, 3)], cursor: at(4), dueAt: at(5) },
   },
 ]
 
 for (const { title, given, wanted } of decisions)
-  test(`of a schedule's slots: ${title}`, (t) => t.deepEqual(decide(present(given)), wanted as never))
+  test(`schedule slots: ${title}`, (t) => t.deepEqual(decide(present(given)), wanted as never))
 
-test('a slot that is put off by jitter waits, and leaves those before it decided', (t) => {
+test('a slot delayed by jitter waits, and earlier slots stay decided', (t) => {
   const slots = slotsOf(timing({ everySeconds: 60, jitterSeconds: 59 }))
   const due = slots.dueAt(1, at(2))
   t.true(due > at(2))

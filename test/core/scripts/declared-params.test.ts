@@ -4,7 +4,7 @@ import { compareParams, declaredFaults, patternsOf } from '../../../src/core/scr
 
 const none = { required: false, secret: false, default: null, pattern: null, description: '' }
 
-test('A15 of many undeclared params only the first are compared with those that are declared, and all are named', (t) => {
+test('A15 only the first of many undeclared params are compared with declared ones, and all are named', (t) => {
   let read = 0
   const declared = Array.from({ length: 200 }, (_, at) => ({
     ...none,
@@ -28,16 +28,16 @@ const param = (pattern: string, value: string | null = null) => ({ name: 'P', pa
 const fitsPattern = async (pattern: string, value: string) =>
   (await patternsOf([param(pattern)])).fits(pattern, value)
 
-test('A15 a pattern holds for the whole value', async (t) => {
+test('A15 a pattern must match the whole value', async (t) => {
   t.true(await fitsPattern('\\d+(\\.\\d+)*', '1.20.3'))
   for (const value of ['1.', 'x1', '1\n', '', '1.2; reboot'])
     t.false(await fitsPattern('\\d+(\\.\\d+)*', value), value)
   t.true(await fitsPattern('prod|test', 'test'))
   t.false(await fitsPattern('prod|test', 'production'))
-  t.false(await fitsPattern('a*', 'a'.repeat(257)), 'beyond what is matched nothing fits')
+  t.false(await fitsPattern('a*', 'a'.repeat(257)), 'a value beyond the matched length never fits')
 })
 
-test('A15 what is no regular expression of RE2, is too large, or does not fit its own default is told', async (t) => {
+test('A15 a pattern that is invalid in RE2, too large or does not match its default is reported', async (t) => {
   const cases: [pattern: string, fault: RegExp | null, value?: string][] = [
     ['[a-z]+', null],
     ['[a-z]+', null, 'info'],
@@ -68,7 +68,7 @@ test('A15 what is no regular expression of RE2, is too large, or does not fit it
   }
 })
 
-test('A15 no pattern takes long for any value', async (t) => {
+test('A15 no pattern is slow for any value', async (t) => {
   const value = `${'a'.repeat(255)}!`
   for (const pattern of [
     '(a+)+',
@@ -80,13 +80,13 @@ test('A15 no pattern takes long for any value', async (t) => {
     '(\\w+\\s?)*!!',
   ]) {
     t.deepEqual((await patternsOf([param(pattern)])).faults, [], pattern)
-    // The first of these would take a backtracking engine longer than there is time.
+    // A backtracking engine would not finish the first of these.
     t.false(await fitsPattern(pattern, value), pattern)
   }
 })
 
 test.serial(
-  'A15 a script has few patterns, of which no more are compiled once a bound is passed',
+  'A15 a script has at most 20 patterns, and compiling stops once their size limit is exceeded',
   async (t) => {
     const many = await patternsOf(Array.from({ length: 21 }, () => param('(')))
     t.deepEqual(many.faults, ['a script has at most 20 patterns, not 21'])

@@ -17,7 +17,7 @@ const param = (name: string, more: Partial<DeclaredParam> = {}): DeclaredParam =
   ...more,
 })
 
-test('front matter is read from the comments above the first command, over several lines and in one', (t) => {
+test('front matter is read from the comments above the first command, in one line or several', (t) => {
   const several = `#!/bin/bash -e
 
 # Puts a version in place.
@@ -80,14 +80,14 @@ const wrong: readonly (readonly [line: string, column: number, message: RegExp])
   ['# rsm: param A secret default=1', 14, /^param A is secret: anyone could read a default in the script$/],
 ]
 for (const [line, column, message] of wrong)
-  test(`what can't be read is told with line and column and the way out: ${line}`, (t) => {
+  test(`an invalid line is reported with line, column and advice: ${line}`, (t) => {
     const { faults } = parseFrontMatter(`#!/bin/sh\n${line}\n`)
     t.is(faults.length, 1)
     t.like(faults[0], { line: 2, column })
     t.regex(faults[0]?.message ?? '', message)
   })
 
-test('every line with a fault is told, and texts that mean harm are read in no time', (t) => {
+test('every invalid line is reported, and malicious texts are parsed quickly', (t) => {
   const { faults } = parseFrontMatter('# rsm: a=b\n# rsm: name=x\n# rsm: param\n# rsm: name=y\n')
   t.deepEqual(
     faults.map(({ line }) => line),
@@ -98,7 +98,7 @@ test('every line with a fault is told, and texts that mean harm are read in no t
   t.is(parseFrontMatter(`# rsm: name="${'\\'.repeat(1_000_000)}`).faults.length, 1)
 })
 
-test('A08 of a text that is full of faults only the first hundred are made, and nothing behind them is read', (t) => {
+test('A08 parsing stops after the first hundred faults', (t) => {
   const { matter, faults } = parseFrontMatter(`${'#rsm:x\n'.repeat(150_000)}# rsm: param LATE\n`)
   t.is(faults.length, 100)
   t.is(faults.at(-1)?.line, 100)
@@ -135,7 +135,7 @@ const written = (each: DeclaredParam) =>
     ...(each.default === null ? [] : [`default=${quote(each.default)}`]),
   ].join(' ')
 
-test('whatever is written in quotes is read as it was meant', (t) => {
+test('any quoted text is parsed back unchanged', (t) => {
   fc.assert(
     fc.property(
       filled,
@@ -157,7 +157,7 @@ test('whatever is written in quotes is read as it was meant', (t) => {
   )
 })
 
-test('any text at all is read without an exception, and its faults stand inside of it', (t) => {
+test('any text is parsed without an exception, and its faults have positions within it', (t) => {
   const piece = fc.constantFrom(
     '# rsm: ',
     'param ',
@@ -185,7 +185,7 @@ test('any text at all is read without an exception, and its faults stand inside 
   )
 })
 
-test('params are compared with those declared: missing or empty, mistyped, seen by all, by default', (t) => {
+test('params are compared with the declared ones: missing or empty, unknown, exposed, defaulted', (t) => {
   const all = [
     param('VERSION', { required: true }),
     param('KEY', { required: true, secret: true }),

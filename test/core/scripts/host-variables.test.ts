@@ -3,7 +3,7 @@ import { hostVariables } from '../../../src/core/scripts/host-variables.ts'
 
 const host = { id: 7, hostname: 'web1', tags: {}, clusters: [] }
 
-test('A16 a script is told host, id, clusters and tags; a tag by itself where its key is a name and no other has it', (t) => {
+test('A16 a script gets host, id, clusters and tags; a tag gets a variable if its key gives a unique name', (t) => {
   const tags = { role: 'web', Rack: 'b "7"', 'os-name': 'x', a1: '', zone: '1', ZONE: '2', 'app/part': 'y' }
   t.deepEqual(hostVariables({ ...host, tags, clusters: ['web', 'night shift'] }), {
     RSM_HOST: 'web1',
@@ -17,7 +17,7 @@ test('A16 a script is told host, id, clusters and tags; a tag by itself where it
   t.deepEqual(hostVariables(host), { RSM_HOST: 'web1', RSM_HOST_ID: '7', RSM_CLUSTERS: '', RSM_TAGS: '{}' })
 })
 
-test('A16 what is told of a host has 64 KiB at most, whatever its tags and clusters', (t) => {
+test('A16 the variables of a host have at most 64 KiB, whatever its tags and clusters', (t) => {
   const value = 'ü'.repeat(256)
   const many = Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`tag${at}`, value]))
   const told = hostVariables({ ...host, tags: many })

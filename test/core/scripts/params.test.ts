@@ -20,18 +20,18 @@ for (const name of refused.split(/\s+/))
     t.false(fault?.message.includes('secret'))
   })
 
-test('ordinary names are allowed, however near they come', (t) => {
+test('ordinary names are allowed, however similar to refused ones', (t) => {
   for (const name of allowed.split(/\s+/)) t.deepEqual(paramFaults('params', { [name]: '' }), [], name)
 })
 
-test('all faults come at once, under the field they came in', (t) => {
+test('all faults are reported at once, with their fields', (t) => {
   t.deepEqual(
     paramFaults('secretParams', { PATH: '', A: '', IFS: '' }).map((fault) => fault.field),
     ['secretParams.PATH', 'secretParams.IFS'],
   )
 })
 
-test('name and value together may have what Linux starts a program with, in bytes and not in characters', (t) => {
+test('name and value together may have as many bytes as Linux allows for one variable', (t) => {
   const most = 131_072 - 2
   t.deepEqual(paramFaults('params', { A: 'x'.repeat(most - 1) }), [])
   t.deepEqual(paramFaults('params', { A: `${'ü'.repeat(65_534)}x` }), [])
@@ -49,12 +49,12 @@ test('name and value together may have what Linux starts a program with, in byte
   }
 })
 
-test('a value may hold any text but half a surrogate pair', (t) => {
+test('a value may hold any text except half a surrogate pair', (t) => {
   t.deepEqual(paramFaults('params', { A: '\r\n\t\u001b[31m"\'$(x)`😀\ufeff', BASH: '() { :; }' }), [])
   t.regex(paramFaults('params', { A: '\ud800' })[0]?.message ?? '', /surrogate/)
 })
 
-test('all parameters together have a bound, and none is given twice', (t) => {
+test('all parameters together have a size limit, and each may be given only once', (t) => {
   const many = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`P${at}`, 'x'.repeat(100_000)]))
   t.deepEqual(jointFaults(many(5), { S: 'x' }), [])

@@ -23,7 +23,7 @@ const good: readonly (readonly [ScriptType, string, options?: string[]])[] = [
   ['POWERSHELL', '#!/usr/bin/env pwsh -NoProfile\nWrite-Output 1'],
 ]
 for (const [type, content, options = []] of good)
-  test(`${type} ${JSON.stringify(content)} is run as it is, with ${JSON.stringify(options)}`, (t) => {
+  test(`${type} ${JSON.stringify(content)} is accepted unchanged, with the options ${JSON.stringify(options)}`, (t) => {
     t.deepEqual(scriptFaults(type, content), [])
     t.deepEqual(interpreterOf(type, content).options, options)
   })
@@ -65,10 +65,10 @@ for (const [type, content, says] of bad)
     t.deepEqual(others, [])
   })
 
-test('all faults of a text come at once', (t) => {
+test('all faults of a text are reported at once', (t) => {
   t.is(scriptFaults('BASH', '\ufeff#!/usr/bin/perl\r\n\0\ud800').length, 5)
 })
 
-test('options of an interpreter that is not the one of the type are not taken over', (t) => {
+test('options of an interpreter of another type are ignored', (t) => {
   t.deepEqual(interpreterOf('BASH', '#!/usr/bin/python3 -B\n'), { program: 'bash', options: [] })
 })

@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { compareNatural, naturalKey } from '../../../src/core/selector/natural-order.ts'
 
-test('numbers in names count as numbers, and case does not count', (t) => {
+test('numbers in names compare as numbers, and case is ignored', (t) => {
   const sorted = ['a', 'A1', 'a01', 'a1b', 'a2', 'a10', 'a10b2', 'a10b10', 'b', 'web-2', 'web2', 'web10']
   t.deepEqual([...sorted].reverse().sort(compareNatural), sorted)
 })
@@ -26,7 +26,7 @@ test('the order is total: antisymmetric, transitive, and equal only for the same
   t.pass()
 })
 
-test('the bytes of the keys of names sort as the names do', (t) => {
+test('the bytes of sort keys have the order of the names', (t) => {
   const likeNames = fc.stringMatching(/^[abB012.-]{0,8}$/)
   const any = fc.string({ unit: 'binary', maxLength: 8 })
   const halves = fc

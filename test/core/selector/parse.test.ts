@@ -56,17 +56,17 @@ const faults: readonly (readonly [text: string, message: RegExp])[] = [
 ]
 
 for (const [text, message] of faults)
-  test(`refuses ${JSON.stringify(text.slice(0, 20))}, saying what and where`, (t) => {
+  test(`the parser refuses ${JSON.stringify(text.slice(0, 20))} with a reason and a position`, (t) => {
     t.regex(messageOf(text), message)
   })
 
-test('an expansion past 100,000 names is refused at once, however large it is', (t) => {
+test('an expansion to more than 100,000 names is refused at once, however large', (t) => {
   for (const text of ['n[1-1000000000]', 'n[1-100001]', 'a[1-999]b[1-999]c[1-999]', 'a[1-60000],b[1-60000]'])
     t.regex(messageOf(text), /more than 100,000 names/)
   t.is(messageOf('n[1-100000]'), 'no fault')
 })
 
-test('names that grow with every bracket, and brackets that say one thing over and over, are refused at once', (t) => {
+test('names that grow with every bracket, and brackets with many repeated ranges, are refused at once', (t) => {
   for (const brackets of [50, 100, 800])
     t.regex(messageOf(`a[1-90000]${'b[1]'.repeat(brackets)}`), /more than 5,000,000 characters in all/)
   t.regex(messageOf(`@a[1-90000]:${'b[1]'.repeat(800)}`), /more than 5,000,000 characters in all/)
@@ -76,7 +76,7 @@ test('names that grow with every bracket, and brackets that say one thing over a
   t.is(messageOf(`rack[0-99]n[0-99]${'.example'.repeat(20)}`), 'no fault')
 })
 
-test('operands keep their operators and their order', (t) => {
+test('operands keep their operators and order', (t) => {
   const { terms } = parseSelector('web[1-2] ! web2 & @env:prod ^ db*')
   t.deepEqual(terms, [
     { operator: ',', kind: 'names', names: ['web1', 'web2'] },
@@ -86,7 +86,7 @@ test('operands keep their operators and their order', (t) => {
   ])
 })
 
-test('groups are read as contract §8 lists them', (t) => {
+test('groups are parsed as listed in contract §8', (t) => {
   const groups: readonly (readonly [string, unknown])[] = [
     ['@*', { by: 'everything' }],
     ['@Web Shop', { by: 'cluster', name: 'web shop' }],

@@ -86,7 +86,7 @@ for (const [selector, hosts] of cases)
     t.is(names(selector), hosts)
   })
 
-test('an exact name or group that does not exist is named, with the nearest', (t) => {
+test('an unknown exact name or group is reported with the nearest match', (t) => {
   t.deepEqual(faults('wbe2,@frnt,@env:prd,@os:linus,@arch:arm46,@nokey:x,@id:17'), [
     'no such host: wbe2 (did you mean web2?)',
     'no such cluster: frnt (did you mean Front?)',
@@ -99,17 +99,17 @@ test('an exact name or group that does not exist is named, with the nearest', (t
   t.true(faults('wbe2,@nokey:x').every(isUnknownName))
 })
 
-test('a name that does not exist is a fault in an exclusion too', (t) => {
+test('an unknown name is a fault in an exclusion too', (t) => {
   t.deepEqual(faults('@*!wbe2'), ['no such host: wbe2 (did you mean web2?)'])
 })
 
-test('of many unknown names the first are listed and the rest counted', (t) => {
+test('the first of many unknown names are listed and the rest counted', (t) => {
   const messages = faults('n[1-100000]')
   t.is(messages.length, 11)
   t.is(messages.at(-1), 'and 99990 more that do not exist')
 })
 
-test('strictness says what has to exist', (t) => {
+test('strictness decides which names must exist', (t) => {
   t.deepEqual(faults('@env:not-yet', 'names'), [])
   t.is(faults('gone', 'names').length, 1)
   t.is(faults('@gone', 'names').length, 1)
@@ -118,7 +118,7 @@ test('strictness says what has to exist', (t) => {
   t.is(names('@stale', 'none'), 'Web1')
 })
 
-test('clusters that name one another in a circle are refused, with the circle', (t) => {
+test('clusters that refer to each other in a cycle are refused, and the error shows the cycle', (t) => {
   t.deepEqual(faults('@ouro'), ['cluster ouro contains itself: ouro → boros → ouro'])
 })
 
@@ -132,21 +132,21 @@ for (const [text, why] of [
   ['@status:warning&web1', 'no host is in @status:warning'],
   ['web1^web1', null],
 ] as const)
-  test(`why ${text} names no host: ${why ?? 'not known'}`, (t) => {
+  test(`the reason that ${text} selects no host: ${why ?? 'unknown'}`, (t) => {
     t.is(names(text), '')
     t.is(atOnce(whyEmpty(parseSelector(text), directory))?.toLowerCase() ?? null, why?.toLowerCase() ?? null)
   })
 
-test('why a fleet without hosts is an empty target', (t) => {
+test('the reason for an empty target in an empty fleet is that there are no hosts yet', (t) => {
   t.is(atOnce(whyEmpty(parseSelector('@*!db*'), createDirectory([], []))), 'there are no hosts yet')
 })
 
-test('A14 a cluster that an older server calls reachable is not taken for what can be reached', (t) => {
+test('A14 @reachable is refused if an older server has a cluster of that name', (t) => {
   const older = createDirectory([host(1, 'web1')], [{ name: 'Reachable', hostIds: [], selector: null }])
   t.throws(() => resolveNow(parseSelector('@reachable'), older), { message: /rename the cluster/ })
 })
 
-test('A14 where nothing is reachable, that is why a selector names no host', (t) => {
+test('A14 the reason that a selector is empty can be that no host is reachable', (t) => {
   const away = createDirectory([host(1, 'web1', { reachable: false })], [])
   t.is(atOnce(whyEmpty(parseSelector('web*&@reachable'), away)), 'none of 1 host is in @reachable')
 })

@@ -33,12 +33,12 @@ const cases: readonly (readonly [title: string, target: NamedHosts, hosts: strin
   ['tags alone narrow every host', { tags: ['role=web', 'zone=a'] }, 'web1 web10'],
   ['tags narrow the union', { hosts: ['web1', 'db1'], tags: ['role=web'] }, 'web1'],
   ['all with a tag', { all: true, tags: ['zone:b'] }, 'web2'],
-  ['each excluded part is taken away', { hosts: ['web*'], exclude: ['web*&@zone:b', 'web10'] }, 'web1'],
+  ['each excluded part is removed', { hosts: ['web*'], exclude: ['web*&@zone:b', 'web10'] }, 'web1'],
   ['operators stay within their part', { hosts: ['web*!web2', '@*&db1'] }, 'db1 web1 web10'],
   ['a cluster may have a space, and any case', { clusters: ['my web'] }, 'web2'],
   ['a cluster called reachable is a cluster', { clusters: ['reachable'] }, 'db1'],
-  ['a tag value may hold any sign', { tags: ['note=a,b'] }, 'web2'],
-  ['signs of a wildcard stand for themselves', { tags: ['note=x*'] }, 'web1'],
+  ['a tag value may hold any character', { tags: ['note=a,b'] }, 'web2'],
+  ['wildcard characters in a tag value are literal', { tags: ['note=x*'] }, 'web1'],
 ]
 for (const [title, target, hosts] of cases)
   test(`targets: ${title}`, (t) => {
@@ -47,7 +47,7 @@ for (const [title, target, hosts] of cases)
 
 const refused: [title: string, target: NamedHosts, faults: string[]][] = [
   [
-    'every unknown name at its place',
+    'every unknown name with its place',
     {
       hosts: ['web1', 'web1,web3'],
       clusters: ['webs', 'none'],
@@ -62,23 +62,23 @@ const refused: [title: string, target: NamedHosts, faults: string[]][] = [
     ],
   ],
   [
-    'a wildcard is no name of a cluster',
+    'a wildcard as the name of a cluster',
     { clusters: ['no*'] },
     ['target.clusters[0]: no such cluster: no* (did you mean none?)'],
   ],
   [
-    'all beside another',
+    'all together with hosts',
     { all: true, hosts: ['web1'] },
     ['target.all: selects every host: leave out hosts and clusters'],
   ],
-  ['a tag needs a value', { tags: ['role=web', 'role'] }, ['target.tags[1]: must be KEY=VALUE, not role']],
+  ['a tag without a value', { tags: ['role=web', 'role'] }, ['target.tags[1]: must be KEY=VALUE, not role']],
   [
-    'what can not be read',
+    'a part that cannot be parsed',
     { hosts: ['web1'], exclude: ['web[1'] },
     ['target.exclude[0]: a bracket is not closed'],
   ],
   [
-    'more names than a selector may stand for, in all parts together',
+    'all parts together with more names than a selector may have',
     { hosts: ['a[1-60000]', 'b[1-60000]'] },
     ['target.hosts[1]: the selector stands for more than 100,000 names'],
   ],
@@ -86,18 +86,18 @@ const refused: [title: string, target: NamedHosts, faults: string[]][] = [
 const repeated = `[${Array(999).fill('1-100').join(',')}]`
 refused.push(
   [
-    'more text than the names of a fleet',
+    'too many characters in all parts',
     { hosts: Array.from({ length: 5 }, () => 'a'.repeat(131_072)) },
     ['target: its selectors have more than 524,288 characters'],
   ],
   [
-    'ranges that repeat more often than names could',
+    'too many repeated ranges',
     { hosts: Array.from({ length: 60 }, (_, at) => `a${at}x${repeated}`) },
     ['target.hosts[10]: the selector stands for more than 100,000 names'],
   ],
 )
 for (const [title, target, faults] of refused)
-  test(`targets: refused is ${title}`, (t) => {
+  test(`targets are refused: ${title}`, (t) => {
     const error = t.throws(() => namesOf(target), { instanceOf: RsmError, code: 'invalid' })
     t.deepEqual(
       error.fields.map(({ field, message }) => `${field}: ${message.replace(/ \(at character .*/, '')}`),
@@ -113,7 +113,7 @@ for (const [target, why] of [
   [{ hosts: ['web1', 'web2'], tags: ['role=db'] }, 'none of 2 hosts is in @role:db'],
   [{ hosts: ['web1'], exclude: ['web1,db1'] }, 'excluding web1,db1 leaves none of 1 host'],
 ] as const)
-  test(`targets: empty because ${why}`, (t) => {
+  test(`a target is empty because ${why}`, (t) => {
     t.deepEqual(namesOf(target), [])
     t.is(atOnce(whyEmpty(parseTarget(target, 'target'), directory)), why)
   })
@@ -122,7 +122,7 @@ for (const [title, part] of [
   ['terms', `web1${'!web1'.repeat(16)}`],
   ['names', `zz[${Array(200).fill('1').join(',')}]*&web1`],
 ] as const)
-  test(`targets: an empty one with many ${title} in a part costs and says little`, (t) => {
+  test(`an empty target with many ${title} in a part is explained cheaply and briefly`, (t) => {
     const why = atOnce(whyEmpty(parseTarget({ hosts: [part] }, 'target'), directory))
     t.true(why === null || why.length < 150, why ?? '')
   })

@@ -11,7 +11,7 @@ const ends: Record<Word, Pick<StepEnd, 'status' | 'exitCode' | 'signal' | 'error
   lost: { status: 'LOST', exitCode: null, signal: null, error: 'its processes were gone' },
 }
 
-/** `script verify verify | rollback`, each as it ended. */
+/** Steps from `script verify verify | rollback`, each the word of its end. */
 function steps(text: string): [StepEnd, ...StepEnd[]] {
   const [forward = '', back] = text.split('|').map((part) => part.trim())
   const all = forward.split(' ').map(
@@ -48,10 +48,10 @@ const following = [
 ] as const
 
 for (const [gates, text, expected] of following)
-  test(`after ${text} with ${Object.keys(gates).join(' and ')} follows ${expected}`, (t) => {
+  test(`after ${text} with ${Object.keys(gates).join(' and ')} the next step is ${expected}`, (t) => {
     const next = nextStep(gates, steps(text), false)
     t.is(next && `${next.phase} ${next.attempt} after ${next.wait}`, expected)
-    t.is(nextStep(gates, steps(text), true), null, 'nothing follows on a cancel')
+    t.is(nextStep(gates, steps(text), true), null, 'no step follows a cancel')
   })
 
 const amounting = [
@@ -102,21 +102,21 @@ for (const [text, status, exitCode, error, verified, rolledBack] of amounting)
     t.is(rollback && `${rollback.status} ${rollback.exitCode}`, rolledBack)
   })
 
-test('a check that failed says its exit code first, then what it left running', (t) => {
+test('a failed verification reports its exit code first, then processes left running', (t) => {
   const [script, ...checks] = steps('ok bad bad')
   const left = checks.map((each) => ({ ...each, error: '71 sleep still holds' }))
   const { error } = endOf(both, [script, ...left])
   t.is(error, 'verification failed: exit code 3; 71 sleep still holds (the last of 2 attempts)')
 })
 
-test('an execution may take as long as all of its starts and the intervals between them', (t) => {
+test('the longest run of an execution includes all its steps and the intervals between them', (t) => {
   t.is(longestRun(30), 30)
   t.is(longestRun(30, both), 30 + 2 * 10 + 5 + 20)
   t.is(longestRun(0, both), 0)
   t.is(longestRun(30, { ...both, rollback: { timeout: 0 } }), 0)
 })
 
-test('each start of a gate may leave some output, however little the task takes', (t) => {
+test("each step may write some output, however small the task's limit", (t) => {
   t.is(outputBound(1_000_000), 1_000_000)
   t.is(outputBound(1_000_000, both), 1_000_000 + 3 * 4096)
   t.is(outputBound(1024, both), 4 * 1024)

@@ -39,7 +39,7 @@ const batchCases: readonly (readonly [hosts: number, options: Partial<PlanOption
   [6, { strategy: 'ROLLING', batchSize: [3, 1] }, [3, 1, 1, 1]],
 ]
 for (const [hosts, options, batches] of batchCases)
-  test(`${hosts} hosts, ${JSON.stringify(options)}: batches of ${batches.join(', ')}`, (t) => {
+  test(`${hosts} hosts, ${JSON.stringify(options)} gives batches of ${batches.join(', ')}`, (t) => {
     t.deepEqual(planBatches(hosts, optionsOf(options)), batches)
   })
 
@@ -59,7 +59,7 @@ test('PARALLEL starts all hosts at once', (t) => {
   t.true(plan.decide(0).done)
 })
 
-test('PARALLEL within a concurrency stops starting once more than maxFailures have failed', (t) => {
+test('PARALLEL with a concurrency starts no more hosts once more than maxFailures have failed', (t) => {
   const plan = new Plan(optionsOf({ concurrency: 2, maxFailures: 1 }), fresh(6))
   t.deepEqual(plan.decide(0).start, [0, 1])
   plan.settled(0, 'FAILED')
@@ -70,7 +70,7 @@ test('PARALLEL within a concurrency stops starting once more than maxFailures ha
   t.deepEqual(plan.decide(0), { start: [], skip: [], pauseUntil: null, done: true })
 })
 
-test('SEQUENTIAL goes in order, one at a time, and stops at the first failure', (t) => {
+test('SEQUENTIAL runs one host at a time, in order, and stops at the first failure', (t) => {
   const plan = new Plan(optionsOf({ strategy: 'SEQUENTIAL' }), fresh(4))
   t.deepEqual(plan.decide(0).start, [0])
   t.deepEqual(plan.decide(0).start, [])
@@ -80,7 +80,7 @@ test('SEQUENTIAL goes in order, one at a time, and stops at the first failure', 
   t.deepEqual(plan.decide(0), { start: [], skip: [2, 3], pauseUntil: null, done: true })
 })
 
-test('ROLLING finishes the batch in which the limit was passed, then stops', (t) => {
+test('ROLLING finishes the batch that exceeds the limit, then stops', (t) => {
   const plan = new Plan(optionsOf({ strategy: 'ROLLING', batchSize: 3, concurrency: 1 }), fresh(6))
   t.deepEqual(plan.decide(0).start, [0])
   plan.settled(0, 'LOST')
@@ -91,7 +91,7 @@ test('ROLLING finishes the batch in which the limit was passed, then stops', (t)
   t.deepEqual(plan.decide(0), { start: [], skip: [3, 4, 5], pauseUntil: null, done: true })
 })
 
-test('a batch waits for the end of the former one and for the pause after it', (t) => {
+test('a batch waits for the end of the previous batch and for the pause after it', (t) => {
   const options = optionsOf({ strategy: 'ROLLING', batchSize: 2, pauseSeconds: 10 })
   const plan = new Plan(options, fresh(4))
   t.deepEqual(plan.decide(1000), { start: [0, 1], skip: [], pauseUntil: null, done: false })
@@ -106,7 +106,7 @@ test('a batch waits for the end of the former one and for the pause after it', (
   t.deepEqual(plan.decide(16_000), { start: [], skip: [], pauseUntil: null, done: true })
 })
 
-test('neither a restart nor a clock that is set back lengthens a pause', (t) => {
+test('a pause is not lengthened by a restart or by a clock that is set back', (t) => {
   const options = optionsOf({ strategy: 'SEQUENTIAL', pauseSeconds: 10 })
   const hosts: Standing[] = [{ status: 'SUCCESS', hadTurn: true }, ...fresh(1)]
   t.deepEqual(new Plan(options, hosts, 15_000).decide(15_000).start, [1])
@@ -114,14 +114,14 @@ test('neither a restart nor a clock that is set back lengthens a pause', (t) => 
   t.is(new Plan(options, hosts, 86_400_000).decide(1000).pauseUntil, 11_000)
 })
 
-test('there is no pause before the hosts are skipped', (t) => {
+test('hosts are skipped without a pause', (t) => {
   const plan = new Plan(optionsOf({ strategy: 'SEQUENTIAL', pauseSeconds: 10 }), fresh(2))
   plan.decide(0)
   plan.settled(0, 'FAILED')
   t.deepEqual(plan.decide(0), { start: [], skip: [1], pauseUntil: null, done: true })
 })
 
-test('a host that ends before its turn is never started, and counts as it ended', (t) => {
+test('a host that ends before its turn is never started, and counts with its result', (t) => {
   const plan = new Plan(optionsOf({ strategy: 'SEQUENTIAL' }), fresh(4))
   plan.decide(0)
   plan.settled(1, 'CANCELLED')
@@ -155,7 +155,7 @@ const ends: readonly FinalStatus[] = [
   'CANCELLED',
 ]
 
-/** A whole run, its ends in an order drawn from `pick`; checks every rule at every step. */
+/** Simulates a whole run, with results drawn from `pick`, and checks every rule at every step. */
 function run(count: number, options: PlanOptions, pick: () => number): void {
   const check = (holds: boolean, rule: string): void => {
     if (!holds) throw new Error(rule)
@@ -176,7 +176,7 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
     const failed = hosts.filter((host) => isFailure(host.status)).length
     const decision = plan.decide(now)
     if (plan !== again && JSON.stringify(again.decide(now)) !== JSON.stringify(decision))
-      throw new Error('a plan built anew decides the same')
+      throw new Error('a new plan decides the same')
     for (const position of decision.start) {
       const host = hosts[position]
       check(host?.status === 'PENDING' && !host.hadTurn, 'a host starts once, and only while it is PENDING')
@@ -187,9 +187,9 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
       if (begins) {
         check(
           hosts.every((other, at) => (batchOf[at] ?? 0) >= batch || isFinal(other.status)),
-          'the former batch has ended',
+          'the previous batch has ended',
         )
-        if (last >= 0) check(now >= endOfBatch + options.pauseSeconds * 1000, 'the pause was kept')
+        if (last >= 0) check(now >= endOfBatch + options.pauseSeconds * 1000, 'the pause is kept')
       }
       last = position
       if (host) host.hadTurn = true
@@ -198,7 +198,7 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
       const host = hosts[position]
       check(
         host?.status === 'PENDING' && !host.hadTurn && failed > limit,
-        'only what never started is skipped',
+        'only hosts that never started are skipped',
       )
       if (host) host.status = 'SKIPPED'
     }
@@ -207,9 +207,12 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
     const inFlight = hosts.flatMap((host, at) => (host.hadTurn && !isFinal(host.status) ? [at] : []))
     check(inFlight.length <= concurrency, 'never more at once than concurrency')
     check(options.strategy !== 'SEQUENTIAL' || inFlight.length <= 1, 'SEQUENTIAL is one at a time')
-    check(decision.done === hosts.every((host) => isFinal(host.status)), 'done is when every host has ended')
+    check(
+      decision.done === hosts.every((host) => isFinal(host.status)),
+      'a plan is done when every host has ended',
+    )
     if (decision.done) return
-    check(inFlight.length > 0 || pauseUntil !== null, 'it never stands still')
+    check(inFlight.length > 0 || pauseUntil !== null, 'a plan never stalls')
     if (pauseUntil === null || (inFlight.length > 0 && pick() % 2 === 0)) {
       const position = inFlight[pick() % inFlight.length] ?? 0
       const status = ends[pick() % ends.length] ?? 'SUCCESS'
@@ -227,10 +230,10 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
       plan.settled(waiting, status)
     }
   }
-  throw new Error('it always ends')
+  throw new Error('a plan always ends')
 }
 
-test('every run keeps the rules: one start, order, batches, concurrency, maxFailures, pauses, an end', (t) => {
+test('every run follows the rules: one start, order, batches, concurrency, maxFailures, pauses, an end', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 40 }),
@@ -245,7 +248,7 @@ test('every run keeps the rules: one start, order, batches, concurrency, maxFail
   t.pass()
 })
 
-test('batches hold every host once, none is empty, percentages are rounded up, and the last entry repeats', (t) => {
+test('batches contain every host once and are never empty; percentages are rounded up, and the last entry repeats', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 500 }),
@@ -269,7 +272,7 @@ test('batches hold every host once, none is empty, percentages are rounded up, a
   t.pass()
 })
 
-test('a plan that is built anew while the clock is set back or forward starts no host again and keeps the pause', (t) => {
+test('a new plan after the clock is set back or forward starts no host again and keeps the pause', (t) => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 30 }),

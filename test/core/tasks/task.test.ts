@@ -13,25 +13,25 @@ test('final states never change', (t) => {
     for (const to of resultStatuses) t.false(mayBecome(from, to), `${from} ${to}`)
 })
 
-test('a result goes from PENDING over RUNNING to its end', (t) => {
+test('a result goes from PENDING through RUNNING to a final status', (t) => {
   t.true(mayBecome('PENDING', 'RUNNING'))
   for (const end of ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const)
     t.true(mayBecome('RUNNING', end), end)
-  t.true(mayBecome('RUNNING', 'PENDING'), 'its frame never left')
+  t.true(mayBecome('RUNNING', 'PENDING'), 'the frame was never sent')
 })
 
-test('what runs is neither skipped nor found unreachable', (t) => {
+test('a RUNNING result becomes neither SKIPPED nor UNREACHABLE', (t) => {
   t.true(mayBecome('PENDING', 'SKIPPED'))
   t.true(mayBecome('PENDING', 'UNREACHABLE'))
   t.false(mayBecome('RUNNING', 'SKIPPED'))
   t.false(mayBecome('RUNNING', 'UNREACHABLE'))
 })
 
-test('failed is every end but SUCCESS, SKIPPED and CANCELLED', (t) => {
+test('every final status except SUCCESS, SKIPPED and CANCELLED is a failure', (t) => {
   t.deepEqual(resultStatuses.filter(isFailure), ['FAILED', 'TIMEOUT', 'UNREACHABLE', 'LOST'])
 })
 
-test('counts begin at 0 for every status', (t) => {
+test('counts start at 0 for every status', (t) => {
   t.deepEqual(Object.keys(emptyCounts()), [...resultStatuses])
   t.true(Object.values(emptyCounts()).every((count) => count === 0))
 })

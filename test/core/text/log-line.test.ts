@@ -7,7 +7,7 @@ const at = '2026-11-22T07:43:14.470Z'
 const clock = new Date(at).toTimeString().slice(0, 8)
 const line = (more: object) => JSON.stringify({ level: 40, time: at, ...more })
 
-test('A16 a line of the log for people: time, level, message, fields; nothing in it moves the cursor', (t) => {
+test('A16 a log line for people has time, level, message and fields, and never moves the cursor', (t) => {
   const more = { code: 1006, path: '/x y', list: [1], msg: 'no link\u001b[2J\nat all' }
   t.is(
     logLineForPeople(line(more), false),

@@ -3,7 +3,7 @@ import { areUnknownNames, foldUnknownNames } from '../../../src/core/text/unknow
 
 const faults = (...messages: string[]) => messages.map((message) => ({ field: 'selector', message }))
 
-test('unknown names of one kind share one heading; what the server left out comes last', (t) => {
+test("unknown names of one kind are listed together; the server's count of further names comes last", (t) => {
   const many = faults(
     'no such host: web4',
     'no such cluster: db',
@@ -25,12 +25,12 @@ test('more than two unknown hosts are one node set, without suggestions', (t) =>
     'no such host: web[5-7]; and 12 more that do not exist',
   )
   t.regex(foldUnknownNames(faults(...range.slice(1))), /^no such host: web6 \(did you mean web1\?\), web7/)
-  // A name that stands in the selector of a cluster says so.
+  // The message for a name in the selector of a cluster says so.
   const within = range.map((message) => `${message} (in the selector of cluster web)`)
   t.regex(foldUnknownNames(faults(...within)), /in the selector of cluster web/)
 })
 
-test('faults of another kind are not about unknown names alone', (t) => {
+test('faults that include another kind are not only about unknown names', (t) => {
   t.false(areUnknownNames(faults('no such host: web4', 'must not be blank')))
   t.false(areUnknownNames(faults('and 3 more that do not exist')))
   t.false(areUnknownNames([]))
