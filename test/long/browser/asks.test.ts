@@ -18,7 +18,7 @@ browserTest.after.always(() => world?.end())
 const newest = async () => (await world.server.data('GET', '/api/tasks?size=1')).content[0]
 
 browserTest.serial(
-  'A15 a run shows the hosts of its selector while it is typed, and asks before it takes many or all of them',
+  'A15 Run shows the hosts of a selector while it is typed, and asks before running on many or all',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -35,7 +35,7 @@ browserTest.serial(
     t.is(
       (((await named.textContent()) ?? '').match(/no such host/g) ?? []).length,
       1,
-      'one heading, not thirty',
+      'one message, not thirty',
     )
     await page.getByLabel('Command').fill('true')
     await page.keyboard.press('Control+Enter')
@@ -43,7 +43,7 @@ browserTest.serial(
     await alert.getByText('no such host').waitFor()
     t.true(((await alert.textContent()) ?? '').length <= 401)
     await selector.fill('sim[1-3]')
-    t.is(await alert.count(), 0, 'what is being corrected is not blamed any more')
+    t.is(await alert.count(), 0, 'the message disappears while the input is corrected')
 
     await selector.fill('@*')
     await named.getByText('25 hosts').waitFor()
@@ -62,7 +62,7 @@ browserTest.serial(
     await server.data('POST', '/api/hosts', { hostname: 'late', ip: '10.0.0.9', tags: {} })
     await dialog.getByRole('button', { name: 'Run on all 25 hosts' }).click()
     await page.locator('.heading .badge', { hasText: 'success' }).waitFor()
-    t.is((await newest()).hostCount, 25, 'what was agreed to is what ran')
+    t.is((await newest()).hostCount, 25, 'the task runs on the confirmed hosts')
 
     await page.getByRole('link', { name: 'Run', exact: true }).click()
     await selector.fill('sim[1-21]')
@@ -79,7 +79,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 Cancel and Retry ask with the hosts that they are about, and Retry for the secrets that are not kept',
+  'A15 Cancel and Retry ask with their hosts, and Retry asks for secrets, which are not stored',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)

@@ -22,7 +22,7 @@ browserTest.serial.before(async () => {
 test.after.always(() => world?.end())
 
 browserTest.serial(
-  'S06 a script runs on chosen hosts and is watched; what hosts and users write stays text',
+  'S06 a script runs on chosen hosts with live output; markup from hosts and users stays text',
   async (t) => {
     const { page, complaints } = await world.open(t)
     await page.goto(world.server.url)
@@ -62,29 +62,32 @@ browserTest.serial(
   },
 )
 
-browserTest.serial('a running task is cancelled; hosts change as the server tells it', async (t) => {
-  const { server, hostId } = world
-  const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
-  await signIn(page, server.url, adminLogin)
-  await page.getByText('Live', { exact: true }).waitFor()
-  await server.data('POST', '/api/hosts', { hostname: 'new-one', ip: '10.0.0.8', tags: {} })
-  await page.getByRole('button', { name: 'new-one', exact: true }).waitFor()
-  await page.keyboard.press('/')
-  await page.keyboard.type('10.0.0.8')
-  await page.getByRole('button', { name: 'web1', exact: true }).waitFor({ state: 'detached' })
-  await picture(page, 'hosts-dark')
-  const { taskId } = await server.data('POST', '/api/tasks', {
-    script: { content: 'echo begun; sleep 600' },
-    target: { hostIds: [hostId] },
-  })
-  await page.goto(`${server.url}/#/tasks/${taskId}`)
-  await page.locator('.output').getByText('begun').waitFor()
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Cancel the task' }).click()
-  await page.locator('.heading .badge', { hasText: 'cancelled' }).waitFor()
-  await picture(page, 'task-dark')
-  t.deepEqual(complaints, [])
-})
+browserTest.serial(
+  "a running task can be cancelled, and the list of hosts follows the server's events",
+  async (t) => {
+    const { server, hostId } = world
+    const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
+    await signIn(page, server.url, adminLogin)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await server.data('POST', '/api/hosts', { hostname: 'new-one', ip: '10.0.0.8', tags: {} })
+    await page.getByRole('button', { name: 'new-one', exact: true }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('10.0.0.8')
+    await page.getByRole('button', { name: 'web1', exact: true }).waitFor({ state: 'detached' })
+    await picture(page, 'hosts-dark')
+    const { taskId } = await server.data('POST', '/api/tasks', {
+      script: { content: 'echo begun; sleep 600' },
+      target: { hostIds: [hostId] },
+    })
+    await page.goto(`${server.url}/#/tasks/${taskId}`)
+    await page.locator('.output').getByText('begun').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Cancel the task' }).click()
+    await page.locator('.heading .badge', { hasText: 'cancelled' }).waitFor()
+    await picture(page, 'task-dark')
+    t.deepEqual(complaints, [])
+  },
+)
 
 browserTest.serial(
   'the keyboard alone signs in, finds a host, runs a command and changes the theme',
@@ -107,7 +110,7 @@ browserTest.serial(
     await page.getByRole('button', { name: 'web1', exact: true }).waitFor()
     await tabTo(/^Skip to content$/)
     const ring = await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle')
-    t.is(ring, 'solid', 'the focus is seen')
+    t.is(ring, 'solid', 'the focus is visible')
     await page.keyboard.press('/')
     await page.keyboard.type('web')
     await tabTo(/^Choose web1$/)
@@ -137,20 +140,17 @@ browserTest.serial(
   },
 )
 
-browserTest.serial(
-  'where no stream of events gets through, the list of hosts is asked for again',
-  async (t) => {
-    const { page, context } = await world.open(t)
-    await context.route('**/api/events**', (route) => route.abort())
-    await signIn(page, world.server.url, adminLogin)
-    await page.getByText('Every 10 s').waitFor()
-    const row = page.getByRole('row', { name: /web1/ })
-    await row.waitFor()
-    t.regex((await row.textContent()) ?? '', /online/)
-  },
-)
+browserTest.serial('the list of hosts is polled if no stream of events gets through', async (t) => {
+  const { page, context } = await world.open(t)
+  await context.route('**/api/events**', (route) => route.abort())
+  await signIn(page, world.server.url, adminLogin)
+  await page.getByText('Every 10 s').waitFor()
+  const row = page.getByRole('row', { name: /web1/ })
+  await row.waitFor()
+  t.regex((await row.textContent()) ?? '', /online/)
+})
 
-browserTest.serial('a token that ends leads back to the sign-in page, with a word', async (t) => {
+browserTest.serial('an ended session leads back to the sign-in page with a message', async (t) => {
   const { server } = world
   const { page } = await world.open(t)
   const user = { username: 'vera', password: 'long enough' }
@@ -165,7 +165,7 @@ browserTest.serial('a token that ends leads back to the sign-in page, with a wor
   t.is(
     await page.getByRole('button', { name: /Terminal|Run/ }).count(),
     0,
-    'a VIEWER is offered nothing to run',
+    'a VIEWER has no buttons to run anything',
   )
   await server.data('PATCH', `/api/users/${id}`, { enabled: false })
   await page.getByText('Your session has ended').waitFor()
@@ -173,7 +173,7 @@ browserTest.serial('a token that ends leads back to the sign-in page, with a wor
 })
 
 browserTest.serial(
-  'S08 no page of another origin frames the console or opens a terminal, and no ticket is told',
+  'S08 pages of another origin can neither frame the console nor open a terminal, and tickets never leak',
   async (t) => {
     const { server, hostId } = world
     const foreign = createServer((_request, response) => {

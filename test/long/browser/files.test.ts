@@ -37,7 +37,7 @@ async function openCopy(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Copy a file' }).waitFor()
 }
 
-/** A directory for each host, as all of them are this machine. */
+/** Creates a directory for each host, because all of them run on this machine. */
 function directories(t: ExecutionContext): string {
   const work = temporaryDirectory(t)
   for (const host of ['web1', 'web2', 'web3']) mkdirSync(join(work, host))
@@ -45,7 +45,7 @@ function directories(t: ExecutionContext): string {
 }
 
 browserTest.serial(
-  'a file that is chosen in the browser is copied, compared and found unchanged, and its task shows the file and what it did to each host',
+  "a file chosen in the browser is compared and copied, and its task shows the file and each host's result",
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -106,7 +106,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'an upload goes on where it was, after a cut and when its file is chosen again in a page that was loaded anew',
+  'an upload resumes after a cut, and after the page is reloaded and the file chosen again',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -136,7 +136,7 @@ browserTest.serial(
     await until('another try', () => offsets.length > 3)
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Copy to 1 host' }).waitFor()
-    t.is(await page.getByRole('alert').count(), 0, 'who stops it knows that')
+    t.is(await page.getByRole('alert').count(), 0, 'a stopped upload shows no error')
     t.deepEqual([...new Set(offsets)], [0, partBytes, 2 * partBytes])
 
     await page.reload()
@@ -148,14 +148,14 @@ browserTest.serial(
     t.deepEqual(
       offsets,
       [2, 3, 4].map((part) => part * partBytes),
-      'what was there is not sent again',
+      'uploaded parts are not sent again',
     )
     t.true(readFileSync(join(work, 'web3', 'big.bin')).equals(bytes))
     t.deepEqual(complaints, [])
   },
 )
 
-browserTest.serial('a cut that passes is mended while one waits', async (t) => {
+browserTest.serial('an upload retries after a short cut', async (t) => {
   const { page, complaints } = await world.open(t)
   const work = directories(t)
   const bytes = randomBytes(2 * partBytes)
@@ -174,70 +174,67 @@ browserTest.serial('a cut that passes is mended while one waits', async (t) => {
   t.deepEqual(complaints, [])
 })
 
-browserTest.serial(
-  'what is wrong with a copy is said at its field, and before the file is sent where that can be known',
-  async (t) => {
-    const { server } = world
-    const { page, complaints } = await world.open(t)
-    const before = await newest()
-    const uploads: string[] = []
-    page.on('request', (request) => {
-      if (request.url().includes('/api/files')) uploads.push(request.method())
-    })
-    await signIn(page, server.url, adminLogin)
-    await openCopy(page)
-    const fault = (field: string) => page.locator(`[data-field="${field}"]`).getByRole('alert')
-    const small = { name: 'app.conf', mimeType: 'text/plain', buffer: Buffer.from('x\n') }
-    const choose = (chosen: typeof small) => page.getByLabel('File', { exact: true }).setInputFiles(chosen)
-    const path = page.getByLabel('Path on the hosts')
-    const copy = page.getByRole('button', { name: /^(?:Copy to|Compare on) 1 host$/ })
-    await page.getByLabel('Selector').fill('web1')
-    await path.fill('/etc/app.conf')
+browserTest.serial('faults of a copy are shown at their fields, if possible before the upload', async (t) => {
+  const { server } = world
+  const { page, complaints } = await world.open(t)
+  const before = await newest()
+  const uploads: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('/api/files')) uploads.push(request.method())
+  })
+  await signIn(page, server.url, adminLogin)
+  await openCopy(page)
+  const fault = (field: string) => page.locator(`[data-field="${field}"]`).getByRole('alert')
+  const small = { name: 'app.conf', mimeType: 'text/plain', buffer: Buffer.from('x\n') }
+  const choose = (chosen: typeof small) => page.getByLabel('File', { exact: true }).setInputFiles(chosen)
+  const path = page.getByLabel('Path on the hosts')
+  const copy = page.getByRole('button', { name: /^(?:Copy to|Compare on) 1 host$/ })
+  await page.getByLabel('Selector').fill('web1')
+  await path.fill('/etc/app.conf')
+  await copy.click()
+  t.is(await page.evaluate('document.activeElement.name'), 'copy.fileId', 'the missing field has the focus')
+  await choose(small)
+  for (const [typed, said] of [
+    ['etc/app.conf', 'must be absolute'],
+    ['/etc/../app.conf', 'must not contain ".."'],
+    ['/etc/%d/app.conf', '%h is the name of the host'],
+  ] as const) {
+    await path.fill(typed)
     await copy.click()
-    t.is(await page.evaluate('document.activeElement.name'), 'copy.fileId', 'what is missing has the focus')
-    await choose(small)
-    for (const [typed, said] of [
-      ['etc/app.conf', 'must be absolute'],
-      ['/etc/../app.conf', 'must not contain ".."'],
-      ['/etc/%d/app.conf', '%h is the name of the host'],
-    ] as const) {
-      await path.fill(typed)
-      await copy.click()
-      await fault('copy.path').getByText(said).waitFor()
-      t.is(await path.getAttribute('aria-invalid'), 'true')
-    }
-    await path.fill('/etc/app.conf')
-    await page.getByLabel('What to do').selectOption('DIFF')
-    await choose({ ...small, buffer: Buffer.alloc(partBytes + 1, 'x') })
-    await copy.click()
-    await fault('copy.check').getByText('up to 1 MiB').waitFor()
-    await page.getByLabel('What to do').selectOption('CHANGED')
-    await page.getByLabel('Mode').fill('rw-r--r--')
-    await copy.click()
-    await fault('copy.mode').getByText('octal').waitFor()
-    await page.getByLabel('Mode').fill('')
-    t.deepEqual(uploads, [])
+    await fault('copy.path').getByText(said).waitFor()
+    t.is(await path.getAttribute('aria-invalid'), 'true')
+  }
+  await path.fill('/etc/app.conf')
+  await page.getByLabel('What to do').selectOption('DIFF')
+  await choose({ ...small, buffer: Buffer.alloc(partBytes + 1, 'x') })
+  await copy.click()
+  await fault('copy.check').getByText('up to 1 MiB').waitFor()
+  await page.getByLabel('What to do').selectOption('CHANGED')
+  await page.getByLabel('Mode').fill('rw-r--r--')
+  await copy.click()
+  await fault('copy.mode').getByText('octal').waitFor()
+  await page.getByLabel('Mode').fill('')
+  t.deepEqual(uploads, [])
 
-    await page.getByLabel('What to do').selectOption('')
-    await choose({ ...small, buffer: Buffer.alloc(maxFileSize + 1) })
-    await copy.click()
-    await fault('copy.fileId').getByText(/./).waitFor()
-    t.deepEqual(uploads, ['POST'])
-    await choose(small)
-    await page.getByLabel('Owner').fill('two words')
-    await page.getByLabel('Group').fill('-1')
-    await copy.click()
-    await fault('copy.owner').getByText(/./).waitFor()
-    await fault('copy.group').getByText(/./).waitFor()
-    await picture(page, 'copy-faults')
-    t.deepEqual(await faultsOfLook(page), [])
-    t.deepEqual(await newest(), before, 'nothing has started')
-    t.false(existsSync('/etc/app.conf'))
-    t.deepEqual(complaints, [])
-  },
-)
+  await page.getByLabel('What to do').selectOption('')
+  await choose({ ...small, buffer: Buffer.alloc(maxFileSize + 1) })
+  await copy.click()
+  await fault('copy.fileId').getByText(/./).waitFor()
+  t.deepEqual(uploads, ['POST'])
+  await choose(small)
+  await page.getByLabel('Owner').fill('two words')
+  await page.getByLabel('Group').fill('-1')
+  await copy.click()
+  await fault('copy.owner').getByText(/./).waitFor()
+  await fault('copy.group').getByText(/./).waitFor()
+  await picture(page, 'copy-faults')
+  t.deepEqual(await faultsOfLook(page), [])
+  t.deepEqual(await newest(), before, 'nothing has started')
+  t.false(existsSync('/etc/app.conf'))
+  t.deepEqual(complaints, [])
+})
 
-browserTest.serial('the page of a copy says how far it is while it runs', async (t) => {
+browserTest.serial('the page of a running copy shows its progress', async (t) => {
   const { server } = world
   const { page, complaints } = await world.open(t)
   const { fileId } = await upload(server, randomBytes(partBytes))
@@ -259,7 +256,7 @@ browserTest.serial('the page of a copy says how far it is while it runs', async 
   t.deepEqual(complaints, [])
 })
 
-browserTest.serial('what was fetched is saved for each host, by whom it may be', async (t) => {
+browserTest.serial('fetched files can be saved for each host, but not by a VIEWER', async (t) => {
   const { server } = world
   const { page, complaints } = await world.open(t)
   const work = directories(t)
@@ -273,7 +270,7 @@ browserTest.serial('what was fetched is saved for each host, by whom it may be',
   await page.goto(`${server.url}/#/tasks/${taskId}`)
   await page.getByText('ENOENT').first().waitFor()
   const save = page.getByRole('button', { name: /^Save the file of/ })
-  t.is(await save.count(), 2, 'of the third there is none')
+  t.is(await save.count(), 2, 'the third host has no file')
   for (const host of ['web1', 'web2']) {
     const [saved] = await Promise.all([
       page.waitForEvent('download'),

@@ -38,7 +38,7 @@ async function openRun(t: ExecutionContext) {
 }
 
 browserTest.serial(
-  'gates are given in Run, shown in the plan, and told apart for each host on the page of the task',
+  "gates are entered in Run, shown in the plan, and shown by phase and host on the task's page",
   async (t) => {
     const { page, complaints, gate } = await openRun(t)
     await page.getByLabel('Selector').fill('web[1-3]')
@@ -76,7 +76,7 @@ browserTest.serial(
     t.deepEqual(await kinds.getByRole('button').allTextContents(), ['verify failed 2', 'rolled back 2'])
     await kinds.getByRole('button', { name: 'verify failed 2' }).click()
     const rows = page.locator('.results > li')
-    t.is(await rows.count(), 3, 'one for all, and the two hosts')
+    t.is(await rows.count(), 3, 'one row for all hosts, and two hosts')
     await page.getByRole('button', { name: /^web2 / }).click()
     const phases = page.getByRole('group', { name: 'Phases of web2' })
     t.is(
@@ -119,7 +119,7 @@ browserTest.serial(
   },
 )
 
-browserTest.serial('the phases of hosts change on the page as they run', async (t) => {
+browserTest.serial('the page updates the phases of hosts as they run', async (t) => {
   const { page, complaints } = await world.open(t)
   const work = temporaryDirectory(t)
   const waits = (name: string) => `until [ -e ${work}/${name} ]; do sleep 0.05; done`
@@ -155,54 +155,57 @@ browserTest.serial('the phases of hosts change on the page as they run', async (
   t.regex(
     (await page.locator('.results > li').nth(1).textContent()) ?? '',
     /^web2/,
-    'the host that needs somebody is first',
+    'the failed host is first',
   )
   t.deepEqual(complaints, [])
 })
 
-browserTest.serial('what is wrong with a form is said at its field, which is opened for it', async (t) => {
-  const { page, complaints, gate, at } = await openRun(t)
-  const before = await newest()
-  const run = page.getByRole('button', { name: /^Run/ })
-  await page.getByLabel('Command').fill('true')
-  await run.click()
-  await at('target').getByRole('alert').getByText('Choose hosts or enter a selector.').waitFor()
-  await page.getByLabel('Selector').fill('web1')
-  t.is(await page.getByRole('alert').count(), 0, 'what is being corrected is not blamed any more')
+browserTest.serial(
+  'faults of the form are shown at their fields, and folded sections are opened for them',
+  async (t) => {
+    const { page, complaints, gate, at } = await openRun(t)
+    const before = await newest()
+    const run = page.getByRole('button', { name: /^Run/ })
+    await page.getByLabel('Command').fill('true')
+    await run.click()
+    await at('target').getByRole('alert').getByText('Choose hosts or enter a selector.').waitFor()
+    await page.getByLabel('Selector').fill('web1')
+    t.is(await page.getByRole('alert').count(), 0, 'the message disappears while the input is corrected')
 
-  const [gates, options] = [page.getByText('Verify and roll back'), page.getByText('Options')]
-  await gates.click()
-  await gate('Verify').getByRole('button', { name: 'A command' }).click()
-  await gates.click()
-  await run.click()
-  await until('the focus is on what is missing', async () =>
-    page.evaluate<boolean>('document.activeElement.name === "verify.script.content"'),
-  )
-  await page.getByLabel('Verify command').fill('  ')
-  await options.click()
-  await page.getByLabel('Run as').fill('Not A User')
-  await page.getByLabel('Parameters').fill('PATH=/tmp')
-  await options.click()
-  await gates.click()
-  await run.click()
-  await at('verify.script.content').getByRole('alert').getByText(/./).waitFor()
-  await at('runAs').getByRole('alert').getByText(/./).waitFor()
-  await at('params')
-    .getByRole('alert')
-    .getByText(/^PATH: /)
-    .waitFor()
-  t.is(await page.getByLabel('Run as').getAttribute('aria-invalid'), 'true')
-  await picture(page, 'run-faults')
-  t.deepEqual(await faultsOfLook(page), [])
+    const [gates, options] = [page.getByText('Verify and roll back'), page.getByText('Options')]
+    await gates.click()
+    await gate('Verify').getByRole('button', { name: 'A command' }).click()
+    await gates.click()
+    await run.click()
+    await until('the missing field has the focus', async () =>
+      page.evaluate<boolean>('document.activeElement.name === "verify.script.content"'),
+    )
+    await page.getByLabel('Verify command').fill('  ')
+    await options.click()
+    await page.getByLabel('Run as').fill('Not A User')
+    await page.getByLabel('Parameters').fill('PATH=/tmp')
+    await options.click()
+    await gates.click()
+    await run.click()
+    await at('verify.script.content').getByRole('alert').getByText(/./).waitFor()
+    await at('runAs').getByRole('alert').getByText(/./).waitFor()
+    await at('params')
+      .getByRole('alert')
+      .getByText(/^PATH: /)
+      .waitFor()
+    t.is(await page.getByLabel('Run as').getAttribute('aria-invalid'), 'true')
+    await picture(page, 'run-faults')
+    t.deepEqual(await faultsOfLook(page), [])
 
-  await page.getByLabel('Run as').fill('')
-  await page.getByLabel('Parameters').fill('')
-  await page.getByLabel('Verify command').fill('true')
-  await page.getByLabel('Retries').fill('1001')
-  await run.click()
-  await until('the focus is on what is too much', async () =>
-    page.evaluate<boolean>('document.activeElement.name === "verify.retries"'),
-  )
-  t.deepEqual(await newest(), before, 'nothing has started')
-  t.deepEqual(complaints, [])
-})
+    await page.getByLabel('Run as').fill('')
+    await page.getByLabel('Parameters').fill('')
+    await page.getByLabel('Verify command').fill('true')
+    await page.getByLabel('Retries').fill('1001')
+    await run.click()
+    await until('the field with too large a number has the focus', async () =>
+      page.evaluate<boolean>('document.activeElement.name === "verify.retries"'),
+    )
+    t.deepEqual(await newest(), before, 'nothing has started')
+    t.deepEqual(complaints, [])
+  },
+)

@@ -12,7 +12,7 @@ import { until } from '../../helpers/until.ts'
 
 const numbered = (name: string, count: number) =>
   Array.from({ length: count }, (_, at) => `${name}${at + 1}.eu-central-1.example.com`)
-/** 300 hosts with web1, which is a real one. */
+/** Together with web1, which has a real agent, 300 hosts. */
 const names = [...numbered('shop', 149), ...numbered('db-replica', 100), ...numbered('cache', 50)]
 const numberOf = (name: string) => Number(/\d+/.exec(name)?.[0])
 const isOdd = (name: string) => numberOf(name) % 40 === 7
@@ -20,11 +20,11 @@ const isOdd = (name: string) => numberOf(name) % 40 === 7
 let world: ConsoleWorld
 let receiver: Receiver
 let fleet: SimulatedHost[]
-/** Where the page of each thing is. */
+/** The address of each page. */
 const pages: Record<string, string> = {}
 const endings: (() => Promise<void>)[] = []
 
-/** A deploy that comes up nearly everywhere; a rollback fails on one host. */
+/** A deploy that succeeds on most hosts; the rollback fails on some. */
 async function makeGatedTask(): Promise<void> {
   const { taskId } = await world.server.data('POST', '/api/tasks', {
     script: { name: 'deploy-the-shop', content: 'deploy-the-shop 4.2.0' },
@@ -57,7 +57,7 @@ async function makeFileTasks(): Promise<void> {
   pages['task-fetch'] = `tasks/${fetched.taskId}`
 }
 
-/** Schedules of all kinds: that run, wait, are paused, suspended, and name no host. */
+/** Schedules of all kinds: running, waiting, paused, suspended, and without a matching host. */
 async function makeSchedules(): Promise<void> {
   const { server } = world
   const all = { selector: 'shop*,db-replica*' }
@@ -96,9 +96,7 @@ async function makeSchedules(): Promise<void> {
   await server.data('PATCH', `/api/users/${userId}`, { enabled: false })
   const of = (id: number) => server.data('GET', `/api/schedules/${id}/history`)
   const slots = async () => (await of(probe.id)).content as { outcome: string }[]
-  await until('a slot that was skipped', async () =>
-    (await slots()).some(({ outcome }) => outcome === 'SKIPPED'),
-  )
+  await until('a skipped slot', async () => (await slots()).some(({ outcome }) => outcome === 'SKIPPED'))
   await server.data('PATCH', `/api/schedules/${probe.id}`, { cron: '*/5 * * * *', timezone: 'Asia/Kolkata' })
   const { lastTask } = await server.data('GET', `/api/schedules/${probe.id}`)
   for (const host of fleet) host.end(lastTask.taskId, isOdd(host.name) ? 1 : 0)
@@ -126,7 +124,7 @@ async function makeWebhooks(): Promise<void> {
   await run('restart-the-payment-service-and-check-it', { selector: 'shop*' })
   receiver.answers(503)
   await run('false', { hostIds: [hostId] })
-  await until('a delivery that waits', async () => {
+  await until('a waiting delivery', async () => {
     const { content } = await server.data('GET', `/api/webhooks/${id}/deliveries?status=WAITING`)
     return content.some(({ tries }: { tries: number }) => tries > 0)
   })
@@ -183,7 +181,7 @@ const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height:
 const themes = ['light', 'dark'] as const
 type Theme = (typeof themes)[number]
 
-/** Judges and pictures a page as it is, at a desk and on a phone. */
+/** Checks the layout of a page and takes pictures of it, at the sizes of a desk and a phone. */
 async function looksGood(t: ExecutionContext, page: Page, name: string, theme: Theme): Promise<void> {
   for (const [kind, size] of Object.entries(sizes)) {
     await page.setViewportSize(size)

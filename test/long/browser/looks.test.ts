@@ -65,7 +65,10 @@ browserTest.serial.before(async () => {
     params: { VERSION: '1.2.3' },
   })
   taskId = started.taskId
-  await until('its end', async () => (await server.data('GET', `/api/tasks/${taskId}`)).status === 'FAILED')
+  await until(
+    'the end of the task',
+    async () => (await server.data('GET', `/api/tasks/${taskId}`)).status === 'FAILED',
+  )
 })
 browserTest.after.always(() => world?.end())
 
@@ -83,7 +86,7 @@ async function looksGood(
 }
 
 browserTest.serial(
-  'A15 no word is broken and nothing is cut, at a desk and on a phone, whatever hosts, tags and scripts are called',
+  'A15 long names of hosts, tags and scripts are neither broken nor cut off, at a desk and on a phone',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -124,7 +127,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 the worst state is the most visible, counts follow the search, times are those of the command line, a hint is shown where it is true, and who signs in next has chosen no host',
+  'A15 the worst state stands out, counts follow the search, times match the command line, and signing out clears choices',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
@@ -136,7 +139,7 @@ browserTest.serial(
       )
     t.is(await groundOf('online'), 'rgba(0, 0, 0, 0)')
     await page.getByText('never-heard').waitFor()
-    t.is(await groundOf('offline'), 'rgb(242, 139, 134)', 'filled with the colour of what is bad')
+    t.is(await groundOf('offline'), 'rgb(242, 139, 134)', 'filled with the error colour')
     await picture(page, 'hosts-offline-dark')
     await page.getByLabel('Search hosts').fill('never')
     await page.getByRole('button', { name: 'All 1', exact: true }).waitFor()
@@ -149,7 +152,7 @@ browserTest.serial(
     const places = await page.evaluate<number[]>(
       `[...document.querySelectorAll('.output .text')].map((text) => text.getBoundingClientRect().left)`,
     )
-    t.is(new Set(places).size, 1, 'the words of all hosts begin in one column')
+    t.is(new Set(places).size, 1, 'the output of all hosts starts in one column')
     await page.getByRole('link', { name: 'Tasks' }).click()
     t.regex(
       (await page.locator('tbody time').first().textContent()) ?? '',
@@ -183,7 +186,7 @@ browserTest.serial('A15 a terminal on a phone has Esc, Ctrl, Tab and arrows', as
   await press('Up')
   await page.keyboard.type('s\n')
   await screenHolds(page, '\nfirst-words')
-  // The interrupt takes along what the shell has not read yet.
+  // The interrupt discards input that the shell has not read yet.
   await say(page, 'echo be""gun; sleep 600')
   await screenHolds(page, '\nbegun')
   await press('Ctrl')
@@ -206,7 +209,7 @@ browserTest.serial('A15 a terminal on a phone has Esc, Ctrl, Tab and arrows', as
 })
 
 browserTest.serial(
-  'A15 a VIEWER is led nowhere that is refused, and is told why where the address is typed',
+  'A15 a VIEWER sees no links to refused pages, and a typed address shows the reason',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t, { viewport: phone })
@@ -236,7 +239,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 sessions and recordings fit a phone, and the end of a session is asked for',
+  'A15 sessions and recordings fit a phone, and ending a session asks for confirmation',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)

@@ -24,7 +24,7 @@ browserTest.after.always(() => world?.end())
 const newest = async () => (await world.server.data('GET', '/api/tasks?size=1')).content[0]
 
 browserTest.serial(
-  'A15 the params that a stored script declares are a form: required ones are asked, defaults shown, secrets hidden',
+  'A15 declared params of a stored script are a form: required ones are demanded, defaults shown, secrets hidden',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -51,12 +51,16 @@ browserTest.serial(
 
     const run = page.getByRole('button', { name: 'Run on 1 host' })
     await run.click()
-    t.is(await page.evaluate('document.activeElement.name'), 'param VERSION', 'what is missing has the focus')
+    t.is(
+      await page.evaluate('document.activeElement.name'),
+      'param VERSION',
+      'the missing field has the focus',
+    )
     t.is(await newest(), undefined, 'nothing has started')
     await page.getByLabel('VERSION').fill('one')
     await run.click()
     await page.locator('[data-field="params.VERSION"]').getByRole('alert').getByText('pattern').waitFor()
-    t.is(await newest(), undefined, 'the server refuses what does not match')
+    t.is(await newest(), undefined, 'the server refuses a value that does not match')
     await page.getByLabel('VERSION').fill('1.2.3')
     await page.getByLabel('PASSWORD').fill('hidden!')
     await run.click()
@@ -70,7 +74,7 @@ browserTest.serial(
   },
 )
 
-browserTest.serial('A15 a stored script that declares none takes any param', async (t) => {
+browserTest.serial('A15 a stored script without declared params accepts any param', async (t) => {
   const { page } = await world.open(t)
   await signIn(page, world.server.url, adminLogin)
   await page.getByLabel('Choose web1').check()
@@ -81,6 +85,6 @@ browserTest.serial('A15 a stored script that declares none takes any param', asy
   await page.getByLabel('Parameters').fill('ANY=thing goes')
   await page.getByRole('button', { name: 'Run on web1' }).click()
   await page.locator('.output').getByText('thing goes').waitFor()
-  await until('its end', async () => (await newest()).status === 'SUCCESS')
+  await until('the end of the task', async () => (await newest()).status === 'SUCCESS')
   t.pass()
 })

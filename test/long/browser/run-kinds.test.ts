@@ -34,7 +34,7 @@ async function openRun(t: ExecutionContext) {
 }
 
 browserTest.serial(
-  'a file is fetched from hosts and saved, with the plan shown first; what is wrong stands at its field',
+  'a file is fetched from hosts and saved after its plan is shown; faults are shown at their fields',
   async (t) => {
     const { page, complaints, at } = await openRun(t)
     const work = temporaryDirectory(t)
@@ -88,7 +88,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'a script reads a file of the browser as its stdin, has secret params, and goes over the hosts as it is told',
+  'a script can have a file of the browser as stdin, secret params and a strategy',
   async (t) => {
     const { page, complaints, at } = await openRun(t)
     const work = temporaryDirectory(t)
@@ -101,7 +101,7 @@ browserTest.serial(
     await page.getByLabel('Secret params').fill('TOKEN')
     const run = page.getByRole('button', { name: 'Run on 2 hosts' })
     await run.click()
-    t.is(await page.evaluate('document.activeElement.name'), 'param TOKEN', 'what is missing has the focus')
+    t.is(await page.evaluate('document.activeElement.name'), 'param TOKEN', 'the missing field has the focus')
     t.is(await page.getByLabel('TOKEN').getAttribute('type'), 'password')
     await page.getByLabel('TOKEN').fill('hidden!')
     await page.getByLabel('Batch size').fill('half')
@@ -155,7 +155,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'a secret file goes to a host and is not kept; a tar archive is unpacked; what does not go together is said',
+  'a secret file is copied and not kept; a tar archive is unpacked; contradicting options are refused',
   async (t) => {
     const { server } = world
     const { page, complaints, at } = await openRun(t)

@@ -31,7 +31,7 @@ async function open(t: ExecutionContext, address: string) {
 }
 
 browserTest.serial(
-  'a schedule that copies a file is made, run and changed: what is not touched stays, and another file takes the place of the former',
+  'a schedule that copies a file can be created, run and edited; edits keep unchanged fields or replace the file',
   async (t) => {
     const { page, complaints, patches, at } = await open(t, 'schedules/new')
     const work = temporaryDirectory(t)
@@ -43,14 +43,14 @@ browserTest.serial(
     const create = page.getByRole('button', { name: 'Create the schedule' })
     await page.getByLabel('Path on the hosts').fill(`${work}/`)
     await create.click()
-    t.is(await page.evaluate('document.activeElement.name'), 'copy.fileId', 'what is missing has the focus')
+    t.is(await page.evaluate('document.activeElement.name'), 'copy.fileId', 'the missing field has the focus')
     await page.getByLabel('File', { exact: true }).setInputFiles(motd('Welcome.\n'))
     await page.getByLabel('Mode').fill('u=rw')
     await create.click()
     await at('copy.mode').getByRole('alert').getByText('octal').waitFor()
     await page.getByLabel('Mode').fill('0640')
     await page.getByLabel('Keep the replaced file').check()
-    t.is(await page.getByLabel('Secret').count(), 0, 'a secret file would go with the first task')
+    t.is(await page.getByLabel('Secret').count(), 0, 'a secret file would be deleted after the first task')
     for (const [kind, width] of [
       ['desk', 1280],
       ['phone', 390],
@@ -85,7 +85,7 @@ browserTest.serial(
     t.is(await page.getByLabel('Path on the hosts').inputValue(), target)
     t.true(await page.getByLabel('Keep the replaced file').isChecked())
     await at('copy.fileId').getByText('9 B, SHA-256').waitFor()
-    // To look at another kind of work and come back loses nothing.
+    // Switching to another kind of work and back keeps the input.
     await page.getByRole('button', { name: 'A command' }).click()
     await page.getByRole('button', { name: 'Copy a file' }).click()
     t.is(await page.getByLabel('Mode').inputValue(), '0640')
@@ -112,7 +112,7 @@ browserTest.serial(
     await page.getByRole('button', { name: 'A command' }).click()
     await page.getByLabel('Command', { exact: true }).fill('true')
     await save.click()
-    // The form has no facts: those that come with its end may be of before the change, and are read again.
+    // Facts shown when the form closes may be older than the change; the page reads them again.
     await page.locator('.facts').getByText('true', { exact: true }).waitFor()
     t.is(await page.locator('.facts').getByText('File').count(), 0)
     t.like(await of(id), { copy: null, script: { content: 'true' } })
@@ -121,7 +121,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'what a scheduled script reads, its secret params and its options are shown, kept and changed',
+  'stdin, secret params and options of a scheduled script are shown, kept and changed',
   async (t) => {
     const { server } = world
     const work = temporaryDirectory(t)
@@ -160,7 +160,7 @@ browserTest.serial(
     t.is(await page.getByLabel('Bytes per second').inputValue(), '1M')
     t.is(await page.getByLabel('Allowed failures').inputValue(), '10%')
     t.is(await page.getByLabel('Hosts at once').inputValue(), '5')
-    t.deepEqual(await patchOf(), [], 'nothing has changed, and nothing is sent')
+    t.deepEqual(await patchOf(), [], 'saving without a change sends nothing')
 
     await edit.click()
     await page.getByText('Options').click()

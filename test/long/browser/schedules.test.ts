@@ -14,7 +14,11 @@ browserTest.serial.before(async () => {
 })
 browserTest.after.always(() => world?.end())
 
-const plain = { everySeconds: 86_400, script: { content: 'echo "by" itself' }, target: { selector: 'web1' } }
+const plain = {
+  everySeconds: 86_400,
+  script: { content: 'echo "on" schedule' },
+  target: { selector: 'web1' },
+}
 const make = (more: object) => world.server.data('POST', '/api/schedules', { ...plain, ...more })
 const of = (id: number) => world.server.data('GET', `/api/schedules/${id}`)
 const count = async () => (await world.server.data('GET', '/api/schedules')).totalElements
@@ -28,7 +32,7 @@ async function open(t: ExecutionContext, address: string, login = adminLogin) {
 }
 
 browserTest.serial(
-  'a schedule shows its next times while it is typed, in its zone, and what is wrong with it at its field',
+  "a schedule's form shows the next times in its zone while they are typed, and faults at their fields",
   async (t) => {
     const { page, complaints } = await open(t, 'schedules')
     await page.getByText('No schedules yet').waitFor()
@@ -61,17 +65,21 @@ browserTest.serial(
     await faultAt(page, 'target').getByText('a bracket is not closed').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'cron', 'the first fault has the focus')
     await page.getByLabel('Time zone').fill('Europe/Berlim')
-    t.is(await page.locator('[data-faulty]').count(), 0, 'what is being corrected is not blamed any more')
+    t.is(
+      await page.locator('[data-faulty]').count(),
+      0,
+      'the message disappears while the input is corrected',
+    )
     await page.getByLabel('Cron').fill('* * * * *')
     await create.click()
     await faultAt(page, 'timezone').getByText('did you mean Europe/Berlin').waitFor()
     await page.getByLabel('Time zone').fill('Europe/Berlin')
     await page.getByLabel('On', { exact: true }).fill('web1')
     await create.click()
-    // It stands in what was folded away.
+    // Its field is in a folded section.
     await faultAt(page, 'jitterSeconds').getByText('less than the interval').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'jitterSeconds')
-    t.is(await count(), 0, 'nothing was made')
+    t.is(await count(), 0, 'no schedule was created')
 
     await page.getByLabel('Cron').fill('30 3 * * 1-5')
     const typed = await slots()
@@ -104,69 +112,66 @@ browserTest.serial(
   },
 )
 
-browserTest.serial(
-  'a change sends what was changed and nothing else; secret params stay where nothing is typed',
-  async (t) => {
-    const scriptId = (await world.server.data('GET', '/api/scripts?name=backup')).content[0].id
-    const { id } = await make({
-      name: 'backups',
-      script: undefined,
-      scriptId,
-      params: { BUCKET: 'one' },
-      secretParams: { TOKEN: 'hidden' },
-      from: '2026-01-01T00:00:00.250Z',
-      verify: { script: { content: 'true' }, retries: 2 },
-      batchSize: '25%',
-      strategy: 'ROLLING',
-    })
-    const before = await of(id)
-    const { page, complaints } = await open(t, `schedules/${id}`)
-    const patches: unknown[] = []
-    page.on('request', (request) => {
-      if (request.method() === 'PATCH') patches.push(request.postDataJSON())
-    })
-    const edit = page.getByRole('button', { name: 'Edit' })
-    const save = page.getByRole('button', { name: 'Save' })
-    await edit.click()
-    t.is(await page.getByLabel('BUCKET').inputValue(), 'one')
-    t.is(await page.getByLabel('Every').inputValue(), '1d')
-    t.is(await page.getByLabel('Retries').inputValue(), '2')
-    await page.getByText('Text, version 1').click()
-    await page.setViewportSize({ width: 400, height: 860 })
-    await picture(page, 'schedule-edit-phone')
-    t.deepEqual(await faultsOfLook(page), [], 'a long line makes nothing wider than the form')
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await page.getByLabel('Name').fill('all backups')
-    await page.getByLabel('BUCKET').fill('two')
-    await save.click()
-    await page.getByRole('heading', { name: 'all backups', exact: true }).waitFor()
-    t.deepEqual(patches, [{ name: 'all backups', params: { BUCKET: 'two' } }])
-    const { updatedAt: _, ...after } = await of(id)
-    t.like(after, { ...before, updatedAt: after.updatedAt, name: 'all backups', params: { BUCKET: 'two' } })
+browserTest.serial('an edit sends only changed fields, and keeps secret params without input', async (t) => {
+  const scriptId = (await world.server.data('GET', '/api/scripts?name=backup')).content[0].id
+  const { id } = await make({
+    name: 'backups',
+    script: undefined,
+    scriptId,
+    params: { BUCKET: 'one' },
+    secretParams: { TOKEN: 'hidden' },
+    from: '2026-01-01T00:00:00.250Z',
+    verify: { script: { content: 'true' }, retries: 2 },
+    batchSize: '25%',
+    strategy: 'ROLLING',
+  })
+  const before = await of(id)
+  const { page, complaints } = await open(t, `schedules/${id}`)
+  const patches: unknown[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'PATCH') patches.push(request.postDataJSON())
+  })
+  const edit = page.getByRole('button', { name: 'Edit' })
+  const save = page.getByRole('button', { name: 'Save' })
+  await edit.click()
+  t.is(await page.getByLabel('BUCKET').inputValue(), 'one')
+  t.is(await page.getByLabel('Every').inputValue(), '1d')
+  t.is(await page.getByLabel('Retries').inputValue(), '2')
+  await page.getByText('Text, version 1').click()
+  await page.setViewportSize({ width: 400, height: 860 })
+  await picture(page, 'schedule-edit-phone')
+  t.deepEqual(await faultsOfLook(page), [], 'a long line does not widen the form')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.getByLabel('Name').fill('all backups')
+  await page.getByLabel('BUCKET').fill('two')
+  await save.click()
+  await page.getByRole('heading', { name: 'all backups', exact: true }).waitFor()
+  t.deepEqual(patches, [{ name: 'all backups', params: { BUCKET: 'two' } }])
+  const { updatedAt: _, ...after } = await of(id)
+  t.like(after, { ...before, updatedAt: after.updatedAt, name: 'all backups', params: { BUCKET: 'two' } })
 
-    await edit.click()
-    await page.getByRole('button', { name: 'Once' }).click()
-    await page.getByLabel('At', { exact: true }).fill('2031-07-01T03:30')
-    await page.getByRole('button', { name: 'A command' }).first().click()
-    await page.getByLabel('Command', { exact: true }).fill('echo "now" typed')
-    await page.getByRole('group', { name: 'Verify with' }).getByRole('button', { name: 'Nothing' }).click()
-    await save.click()
-    await page.getByRole('heading', { name: 'all backups', exact: true }).waitFor()
-    t.like(await of(id), {
-      at: '2031-07-01T01:30:00.000Z',
-      everySeconds: null,
-      scriptId: null,
-      script: { content: 'echo "now" typed' },
-      params: {},
-      batchSize: '25%',
-    })
-    t.is((await of(id)).verify, undefined)
-    t.deepEqual(complaints, [])
-  },
-)
+  await edit.click()
+  await page.getByRole('button', { name: 'Once' }).click()
+  await page.getByLabel('At', { exact: true }).fill('2031-07-01T03:30')
+  await page.getByRole('button', { name: 'A command' }).first().click()
+  await page.getByLabel('Command', { exact: true }).fill('echo "now" typed')
+  await page.getByRole('group', { name: 'Verify with' }).getByRole('button', { name: 'Nothing' }).click()
+  await save.click()
+  await page.getByRole('heading', { name: 'all backups', exact: true }).waitFor()
+  t.like(await of(id), {
+    at: '2031-07-01T01:30:00.000Z',
+    everySeconds: null,
+    scriptId: null,
+    script: { content: 'echo "now" typed' },
+    params: {},
+    batchSize: '25%',
+  })
+  t.is((await of(id)).verify, undefined)
+  t.deepEqual(complaints, [])
+})
 
 browserTest.serial(
-  'it is run now with the plan shown first, paused, resumed and deleted; runs and skipped slots come by themselves',
+  'a schedule can be run now after its plan, paused, resumed and deleted; its history updates automatically',
   async (t) => {
     const { server } = world
     const { id } = await make({ name: 'probe' })
@@ -177,14 +182,14 @@ browserTest.serial(
     const dialog = page.getByRole('dialog', { name: 'Run ‘probe’ now?' })
     await dialog.getByText('web1').waitFor()
     await dialog.getByRole('button', { name: 'Run it now' }).click()
-    await page.locator('.output').getByText('by itself').waitFor()
+    await page.locator('.output').getByText('on schedule').waitFor()
     await page.goBack()
     await page.getByText('run now, by admin').waitFor()
     await page
       .getByRole('row', { name: /1 success/ })
       .getByRole('link')
       .click()
-    await page.locator('.output').getByText('by itself').waitFor()
+    await page.locator('.output').getByText('on schedule').waitFor()
     await page.goBack()
 
     await server.data('PATCH', `/api/schedules/${id}`, { everySeconds: 1, script: { content: 'sleep 4' } })
@@ -194,7 +199,7 @@ browserTest.serial(
       .waitFor()
     await server.stop()
     const stopped = Date.now()
-    await until('slots that no server is there for', () => Date.now() > stopped + 3500)
+    await until('slots pass without a server', () => Date.now() > stopped + 3500)
     await server.restart()
     await page.getByRole('row', { name: /the last of \d slots since .* skipped ?: missed/ }).waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -226,14 +231,14 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'one that is suspended says why, and who resumes it becomes its owner; others see it and change nothing',
+  'a suspended schedule shows the reason, and resuming it changes its owner; others can only view it',
   async (t) => {
     const { server } = world
     const [oskar, vera, olga] = ['oskar', 'vera', 'olga'].map((username) => ({
       username,
       password: 'long enough',
     }))
-    if (!oskar || !vera || !olga) throw new Error('they are there')
+    if (!oskar || !vera || !olga) throw new Error('unreachable')
     const { id: userId } = await server.data('POST', '/api/users', { ...oskar, role: 'OPERATOR' })
     await server.data('POST', '/api/users', { ...olga, role: 'OPERATOR' })
     await server.data('POST', '/api/users', { ...vera, role: 'VIEWER' })

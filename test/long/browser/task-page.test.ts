@@ -7,9 +7,9 @@ import { adminLogin } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 const markup = '<img src=x onerror=alert(1)>'
-/** Hosts without an agent: they end as UNREACHABLE at once. */
+/** Hosts without an agent, which are UNREACHABLE at once. */
 const quietHosts = 1_000
-/** More than the page holds at once. */
+/** More lines than the page holds at once. */
 const longOutput = Array.from({ length: 6_000 }, (_, at) => `line ${at + 1} of 6000\n`)
 const pieceLines = 500
 
@@ -52,38 +52,41 @@ async function saved(page: Page): Promise<string> {
   return readFile(await file.path(), 'utf8')
 }
 
-browserTest.serial('A15 a task of 1,004 hosts lists them all, in parts, by name and by status', async (t) => {
-  const { server } = world
-  const { page, complaints } = await world.open(t)
-  const { taskId } = await server.data('POST', '/api/tasks', {
-    script: { content: 'true' },
-    target: { selector: 'quiet*,sim*' },
-    queueSeconds: 0,
-  })
-  await ended(taskId)
-  await signIn(page, server.url, adminLogin)
-  const began = performance.now()
-  await page.goto(`${server.url}/#/tasks/${taskId}`)
-  await page.getByRole('button', { name: 'All 1004 hosts' }).waitFor()
-  t.log(`shown after ${Math.round(performance.now() - began)} ms`)
-  const rows = page.locator('.results > li')
-  t.is(await rows.count(), 202, 'one for all, 200 hosts, and one for more')
-  for (let more = 0; more < 5; more++) await page.getByRole('button', { name: /^Show .* more/ }).click()
-  await page.getByRole('button', { name: /^quiet1000 / }).waitFor()
-  t.is(await rows.count(), 1005)
-  t.is(await page.getByRole('button', { name: /^Show .* more/ }).count(), 0)
-  await picture(page, 'task-1004-hosts')
-  await page.getByLabel('Search hosts').fill('QUIET777')
-  await page.getByRole('button', { name: /^quiet777 / }).waitFor()
-  t.is(await rows.count(), 2)
-  await page.getByLabel('Search hosts').fill('')
-  await page.getByLabel('Status of hosts').selectOption('SUCCESS')
-  await page.getByRole('button', { name: /^sim4 / }).waitFor()
-  t.is(await rows.count(), 5)
-  t.deepEqual(complaints, [])
-})
+browserTest.serial(
+  'A15 the page of a task on 1,004 hosts lists all of them in parts, filtered by name and status',
+  async (t) => {
+    const { server } = world
+    const { page, complaints } = await world.open(t)
+    const { taskId } = await server.data('POST', '/api/tasks', {
+      script: { content: 'true' },
+      target: { selector: 'quiet*,sim*' },
+      queueSeconds: 0,
+    })
+    await ended(taskId)
+    await signIn(page, server.url, adminLogin)
+    const began = performance.now()
+    await page.goto(`${server.url}/#/tasks/${taskId}`)
+    await page.getByRole('button', { name: 'All 1004 hosts' }).waitFor()
+    t.log(`shown after ${Math.round(performance.now() - began)} ms`)
+    const rows = page.locator('.results > li')
+    t.is(await rows.count(), 202, 'one row for all hosts, 200 hosts, and one to show more')
+    for (let more = 0; more < 5; more++) await page.getByRole('button', { name: /^Show .* more/ }).click()
+    await page.getByRole('button', { name: /^quiet1000 / }).waitFor()
+    t.is(await rows.count(), 1005)
+    t.is(await page.getByRole('button', { name: /^Show .* more/ }).count(), 0)
+    await picture(page, 'task-1004-hosts')
+    await page.getByLabel('Search hosts').fill('QUIET777')
+    await page.getByRole('button', { name: /^quiet777 / }).waitFor()
+    t.is(await rows.count(), 2)
+    await page.getByLabel('Search hosts').fill('')
+    await page.getByLabel('Status of hosts').selectOption('SUCCESS')
+    await page.getByRole('button', { name: /^sim4 / }).waitFor()
+    t.is(await rows.count(), 5)
+    t.deepEqual(complaints, [])
+  },
+)
 
-browserTest.serial('A15 the page of a task shows what ran, with which params, where and how', async (t) => {
+browserTest.serial('A15 the page of a task shows its script, params, target and options', async (t) => {
   const { server } = world
   const { page, complaints } = await world.open(t)
   const script = await server.data('POST', '/api/scripts', {
@@ -125,7 +128,7 @@ browserTest.serial('A15 the page of a task shows what ran, with which params, wh
 })
 
 browserTest.serial(
-  'A15 output is searched to its beginning, folded where it is equal, and saved for a host and for all',
+  'A15 output can be searched completely, folded if equal, and saved for one host or all',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -153,7 +156,7 @@ browserTest.serial(
     t.true(lines.includes('sim2: equal words'))
     t.true(lines.includes(`sim4: ${markup}`))
     await page.getByRole('button', { name: /^sim1 / }).click()
-    t.is(await saved(page), longOutput.join(''), 'the bytes of the host alone')
+    t.is(await saved(page), longOutput.join(''), 'only the bytes of this host')
 
     await page.getByRole('button', { name: 'All 4 hosts' }).click()
     await page.getByRole('button', { name: 'Fold equal output' }).click()
@@ -213,7 +216,7 @@ browserTest.serial('A15 tasks are filtered by status, user, host and script', as
   await shows(2)
   await page.getByLabel('Host').fill('smi1')
   await page.getByRole('alert').getByText('no such host: smi1').waitFor()
-  t.is(await rows.count(), 0, 'a filter that means nothing has no list')
+  t.is(await rows.count(), 0, 'an invalid filter shows no list')
   await picture(page, 'tasks-filtered')
   await page.getByLabel('Host').fill('sim2')
   await page.getByRole('alert').waitFor({ state: 'detached' })

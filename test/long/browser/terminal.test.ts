@@ -20,7 +20,7 @@ browserTest.serial.before(async () => {
 test.after.always(() => world?.end())
 
 browserTest.serial(
-  'a terminal opens in a tab, answers, takes a new size, and is there again after a reload',
+  'a terminal opens in a tab, answers, changes its size, and survives a reload',
   async (t) => {
     const { page, complaints } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
@@ -32,7 +32,7 @@ browserTest.serial(
     await page.setViewportSize({ width: 900, height: 600 })
     const size = page.locator('.strip .size')
     await until(
-      'it is as small as the page',
+      'the terminal is as small as the page',
       async () => Number.parseInt((await size.textContent()) ?? '', 10) < 120,
     )
     const [cols, rows] = ((await size.textContent()) ?? '').split('×')
@@ -44,31 +44,32 @@ browserTest.serial(
     await page.locator('.strip .size').waitFor()
     await say(page, 'echo "still $KEPT"')
     await screenHolds(page, 'still in-the-shell')
-    t.is((await screenOf(page)).split('\n').filter((line) => line === 'one-2').length, 1, 'nothing twice')
+    t.is(
+      (await screenOf(page)).split('\n').filter((line) => line === 'one-2').length,
+      1,
+      'no line is shown twice',
+    )
     t.deepEqual(complaints, [])
   },
 )
 
-browserTest.serial(
-  'questions of replayed output are not answered a second time into the shell',
-  async (t) => {
-    const { page } = await world.open(t)
-    await signIn(page, world.server.url, adminLogin)
-    await openTerminal(page, 'web1')
-    // The first answer is read here; a second would stand on the command line.
-    await say(page, `printf '\\033[c'; IFS= read -rsd c answer; printf 'got %q\\n' "$answer"`)
-    await screenHolds(page, 'got $')
-    await page.reload()
-    await screenHolds(page, 'got $')
-    await page.locator('.strip .size').waitFor()
-    await say(page, 'echo "af""ter"')
-    await screenHolds(page, '\nafter')
-    t.notRegex(await screenOf(page), /1;2c/)
-  },
-)
+browserTest.serial('queries in replayed output are not answered a second time', async (t) => {
+  const { page } = await world.open(t)
+  await signIn(page, world.server.url, adminLogin)
+  await openTerminal(page, 'web1')
+  // The script reads the first answer; a second would appear on the command line.
+  await say(page, `printf '\\033[c'; IFS= read -rsd c answer; printf 'got %q\\n' "$answer"`)
+  await screenHolds(page, 'got $')
+  await page.reload()
+  await screenHolds(page, 'got $')
+  await page.locator('.strip .size').waitFor()
+  await say(page, 'echo "af""ter"')
+  await screenHolds(page, '\nafter')
+  t.notRegex(await screenOf(page), /1;2c/)
+})
 
 browserTest.serial(
-  'S08 colours, links and wide characters are shown without a breach of the policy',
+  'S08 colours, links and wide characters are shown without violating the content security policy',
   async (t) => {
     const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
     await signIn(page, world.server.url, adminLogin)
@@ -88,7 +89,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'several terminals have tabs; the keyboard goes between them, leaves the screen, and ends one',
+  'several terminals have tabs; the keyboard can leave a terminal, switch tabs and end a session',
   async (t) => {
     const { page, complaints } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
@@ -111,7 +112,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'text is copied from the screen and pasted as it is, in one piece where the shell asks for that',
+  'text can be copied from the screen, and is pasted unchanged, bracketed if the shell asks for it',
   async (t) => {
     const { page, context } = await world.open(t)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: world.server.url })
@@ -133,45 +134,42 @@ browserTest.serial(
   },
 )
 
-browserTest.serial(
-  'F20 a session that another window takes over says so, and can be taken back',
-  async (t) => {
-    const { page, context } = await world.open(t)
-    await signIn(page, world.server.url, adminLogin)
-    await openTerminal(page, 'web1')
-    const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)')
-    const second = await context.newPage()
-    await second.addInitScript(
-      `for (const [key, value] of Object.entries(${kept})) sessionStorage.setItem(key, value)`,
-    )
-    await second.setViewportSize({ width: 700, height: 500 })
-    await second.goto(`${world.server.url}/#/terminals`)
-    await screenHolds(second, 'ready')
-    await second.locator('.xterm').click()
-    await second.locator('.strip .size').waitFor()
-    await until(
-      'a smaller screen',
-      async () =>
-        ((await world.server.data('GET', '/api/terminals?status=OPEN&size=1')).content[0]?.cols ?? 999) < 100,
-    )
-    await page.getByText('opened elsewhere').waitFor()
-    await page.getByRole('button', { name: 'Take it back' }).click()
-    await second.getByText('opened elsewhere').waitFor()
-    await page.locator('.strip .size').waitFor()
-    await page.locator('.xterm').click()
-    const [cols, rows] = ((await page.locator('.strip .size').textContent()) ?? '').split('×')
-    await say(page, 'echo "[$(stty size)]"')
-    await screenHolds(page, `[${rows} ${cols}]`)
-    await say(page, 'echo "back ag""ain"; exit 3')
-    await page.getByText('exit code 3').waitFor()
-    await screenHolds(page, 'back again')
-    t.is(await page.getByRole('button', { name: 'Open another' }).count(), 1)
-    await picture(page, 'terminal-ended')
-  },
-)
+browserTest.serial('F20 a session taken over by another window says so, and can be taken back', async (t) => {
+  const { page, context } = await world.open(t)
+  await signIn(page, world.server.url, adminLogin)
+  await openTerminal(page, 'web1')
+  const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)')
+  const second = await context.newPage()
+  await second.addInitScript(
+    `for (const [key, value] of Object.entries(${kept})) sessionStorage.setItem(key, value)`,
+  )
+  await second.setViewportSize({ width: 700, height: 500 })
+  await second.goto(`${world.server.url}/#/terminals`)
+  await screenHolds(second, 'ready')
+  await second.locator('.xterm').click()
+  await second.locator('.strip .size').waitFor()
+  await until(
+    'a smaller screen',
+    async () =>
+      ((await world.server.data('GET', '/api/terminals?status=OPEN&size=1')).content[0]?.cols ?? 999) < 100,
+  )
+  await page.getByText('opened elsewhere').waitFor()
+  await page.getByRole('button', { name: 'Take it back' }).click()
+  await second.getByText('opened elsewhere').waitFor()
+  await page.locator('.strip .size').waitFor()
+  await page.locator('.xterm').click()
+  const [cols, rows] = ((await page.locator('.strip .size').textContent()) ?? '').split('×')
+  await say(page, 'echo "[$(stty size)]"')
+  await screenHolds(page, `[${rows} ${cols}]`)
+  await say(page, 'echo "back ag""ain"; exit 3')
+  await page.getByText('exit code 3').waitFor()
+  await screenHolds(page, 'back again')
+  t.is(await page.getByRole('button', { name: 'Open another' }).count(), 1)
+  await picture(page, 'terminal-ended')
+})
 
 browserTest.serial(
-  'F20 what is typed while the connection is away is sent when it is back, and nothing is dropped or refused without a word',
+  'F20 input typed during a lost connection is sent after reconnecting, and dropped or refused input is reported',
   async (t) => {
     const { page, complaints } = await world.open(t)
     const [sockets, watchers]: [WebSocketRoute[], string[]] = [[], []]
@@ -220,38 +218,35 @@ browserTest.serial(
   },
 )
 
-browserTest.serial(
-  'an ADMIN reads along and its user is told; the recording plays, seeks and keeps its size',
-  async (t) => {
-    const { server } = world
-    const operator = { username: 'otto', password: 'long enough' }
-    await server.data('POST', '/api/users', { ...operator, role: 'OPERATOR' })
-    const users = await world.open(t)
-    await signIn(users.page, server.url, operator)
-    await openTerminal(users.page, 'web1')
-    const admins = await world.open(t)
-    await signIn(admins.page, server.url, adminLogin)
-    await admins.page.getByRole('link', { name: 'Recordings' }).click()
-    await admins.page.getByRole('row', { name: /otto/ }).getByRole('button', { name: 'Watch' }).click()
-    await screenHolds(admins.page, 'ready')
-    await users.page.getByText('admin reads along').waitFor()
-    await admins.page.keyboard.type('never typed')
-    await say(users.page, 'echo "seen by b""oth"; exit')
-    await screenHolds(admins.page, 'seen by both')
-    await admins.page.getByText('The shell has ended').waitFor()
-    t.false((await screenOf(users.page)).includes('never typed'))
+browserTest.serial('a user sees that an ADMIN is watching; the recording plays and seeks', async (t) => {
+  const { server } = world
+  const operator = { username: 'otto', password: 'long enough' }
+  await server.data('POST', '/api/users', { ...operator, role: 'OPERATOR' })
+  const users = await world.open(t)
+  await signIn(users.page, server.url, operator)
+  await openTerminal(users.page, 'web1')
+  const admins = await world.open(t)
+  await signIn(admins.page, server.url, adminLogin)
+  await admins.page.getByRole('link', { name: 'Recordings' }).click()
+  await admins.page.getByRole('row', { name: /otto/ }).getByRole('button', { name: 'Watch' }).click()
+  await screenHolds(admins.page, 'ready')
+  await users.page.getByText('admin reads along').waitFor()
+  await admins.page.keyboard.type('never typed')
+  await say(users.page, 'echo "seen by b""oth"; exit')
+  await screenHolds(admins.page, 'seen by both')
+  await admins.page.getByText('The shell has ended').waitFor()
+  t.false((await screenOf(users.page)).includes('never typed'))
 
-    await users.page.getByRole('link', { name: 'Recordings' }).click()
-    await users.page.getByRole('link', { name: 'web1' }).first().click()
-    await users.page.getByLabel('Position').press('End')
-    await screenHolds(users.page, 'seen by both')
-    await users.page.getByRole('button', { name: 'Play' }).waitFor()
-    await picture(users.page, 'recording')
-    await users.page.getByLabel('Position').fill('0')
-    await screenIs(users.page, 'the start', (screen) => !screen.includes('seen by both'))
-    await users.page.getByLabel('Speed').selectOption('8')
-    await users.page.getByRole('button', { name: 'Play' }).click()
-    await screenHolds(users.page, 'seen by both')
-    t.deepEqual([...users.complaints, ...admins.complaints], [])
-  },
-)
+  await users.page.getByRole('link', { name: 'Recordings' }).click()
+  await users.page.getByRole('link', { name: 'web1' }).first().click()
+  await users.page.getByLabel('Position').press('End')
+  await screenHolds(users.page, 'seen by both')
+  await users.page.getByRole('button', { name: 'Play' }).waitFor()
+  await picture(users.page, 'recording')
+  await users.page.getByLabel('Position').fill('0')
+  await screenIs(users.page, 'the start', (screen) => !screen.includes('seen by both'))
+  await users.page.getByLabel('Speed').selectOption('8')
+  await users.page.getByRole('button', { name: 'Play' }).click()
+  await screenHolds(users.page, 'seen by both')
+  t.deepEqual([...users.complaints, ...admins.complaints], [])
+})

@@ -13,7 +13,7 @@ browserTest.serial.before(async () => {
 browserTest.after.always(() => world?.end())
 
 browserTest.serial(
-  'A15 what becomes of hosts between the read of a task and its stream is shown, and so is what a cut has hidden',
+  'A15 changes of hosts between reading a task and its stream are shown, and so are changes during a cut',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -33,7 +33,7 @@ browserTest.serial(
     await page.route('**/logs?follow=true**', async (route) => {
       streams++
       if (streams === 1) {
-        // The stream begins when the first host has ended and the second runs, and is cut at once.
+        // The stream starts after the first host has ended, while the second runs, and is cut at once.
         hosts[0]?.end(taskId)
         await becomes('SUCCESS RUNNING PENDING')
         const data = JSON.stringify((await server.data('GET', '/api/tasks')).content[0])
@@ -63,7 +63,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 a host that no script gets to says so at once, in the list and in what a run names',
+  'A15 a host without a link is marked at once in the list of hosts and in Run',
   async (t) => {
     const { page, complaints } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
@@ -83,7 +83,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 a server that cannot be reached is said on every list, which keeps what it knew: never that there are no hosts',
+  'A15 every list shows that the server cannot be reached, and keeps its rows instead of claiming to be empty',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)

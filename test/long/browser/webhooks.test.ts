@@ -20,7 +20,7 @@ browserTest.after.always(async () => {
 })
 
 browserTest.serial(
-  'a webhook is made: what is wrong stands at its field, its secret is shown once, and a test is signed with it',
+  'a new webhook shows faults at their fields and its secret once, and a test is signed with the secret',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t)
@@ -71,7 +71,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'its deliveries are shown as they come, by status; it is changed, disabled, given another secret, and deleted',
+  "a webhook's page shows deliveries live and by status; it can be edited, disabled, given a new secret and deleted",
   async (t) => {
     const { server, hostId } = world
     const hook = { name: 'pager', url: receiver.url, events: ['task.failed', 'task.ended'], selector: 'web1' }
@@ -150,7 +150,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'a delivery says what it is about: hosts as a node set, the host of a revoked agent, a schedule and why',
+  'a delivery shows its subject: a node set of hosts, the host of a revoked agent, or a schedule',
   async (t) => {
     const { server } = world
     receiver.answers(204)
@@ -187,14 +187,17 @@ browserTest.serial(
   },
 )
 
-browserTest.serial('who is no ADMIN is led to no webhook, and is told what it takes', async (t) => {
-  const { server } = world
-  const olga = { username: 'olga', password: 'long enough' }
-  await server.data('POST', '/api/users', { ...olga, role: 'OPERATOR' })
-  const { page, complaints } = await world.open(t)
-  await signIn(page, server.url, olga)
-  t.is(await page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }).count(), 0)
-  await page.goto(`${server.url}/#/webhooks`)
-  await page.getByText('You are olga, OPERATOR; this requires ADMIN').waitFor()
-  t.deepEqual(complaints, [])
-})
+browserTest.serial(
+  'an OPERATOR has no link to webhooks, and the page says that it requires ADMIN',
+  async (t) => {
+    const { server } = world
+    const olga = { username: 'olga', password: 'long enough' }
+    await server.data('POST', '/api/users', { ...olga, role: 'OPERATOR' })
+    const { page, complaints } = await world.open(t)
+    await signIn(page, server.url, olga)
+    t.is(await page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }).count(), 0)
+    await page.goto(`${server.url}/#/webhooks`)
+    await page.getByText('You are olga, OPERATOR; this requires ADMIN').waitFor()
+    t.deepEqual(complaints, [])
+  },
+)
