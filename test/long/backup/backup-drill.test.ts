@@ -7,7 +7,7 @@ import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { commandsOf, startShell } from '../../helpers/examples/shell.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('the drill of docs/operate/backup.md ends well with the backup and the keys, and not with the keys of another server', async (t) => {
+test('the drill of docs/operate/backup.md succeeds with the backup and its keys, and fails with other keys', async (t) => {
   const [server, other] = await Promise.all([startTestServer(t), startTestServer(t)])
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
   await finished(server, await startTask(server, [hostId], { script: { content: 'echo kept' } }))

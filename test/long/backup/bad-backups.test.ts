@@ -17,7 +17,7 @@ interface File {
   bytes: Buffer
 }
 
-/** A backup of a small server, and where to restore it. */
+/** A backup of a small server, and the directory to restore it to. */
 async function made(t: ExecutionContext) {
   const server = await startTestServer(t)
   for (let n = 0; n < 20; n++) {
@@ -31,7 +31,7 @@ async function made(t: ExecutionContext) {
   return { server, home, target, backup: await buffer(stream) }
 }
 
-/** Restores some bytes; where that is refused nothing may be left. */
+/** Restores bytes that must be refused and leave no file. */
 async function refused(
   t: ExecutionContext,
   home: string,
@@ -67,7 +67,7 @@ const file = (name: string, text: string): File => ({
   bytes: Buffer.from(text),
 })
 
-/** Whether both hold the same: some bits of a deflate stream, as those that fill up its last byte, say nothing (RFC 1951 §3.2). */
+/** Whether both have the same content: some bits of a deflate stream, such as the padding of its last byte, are unused (RFC 1951 §3.2). */
 function holdsTheSame(altered: Buffer, plain: Buffer): boolean {
   try {
     return gunzipSync(altered).equals(plain)
@@ -76,7 +76,7 @@ function holdsTheSame(altered: Buffer, plain: Buffer): boolean {
   }
 }
 
-/** With the JSON of one file changed. */
+/** The files with changes to the JSON of one. */
 const changed = (files: File[], name: string, change: object): File[] =>
   files.map((each) => {
     if (each.header.name !== name) return each
@@ -84,7 +84,7 @@ const changed = (files: File[], name: string, change: object): File[] =>
     return { ...each, bytes: Buffer.from(JSON.stringify(value)) }
   })
 
-/** Without its audit log and with more entries; the sums fit: a backup that somebody made up. */
+/** A forged backup: without its audit log, with added entries, and with matching checksums. */
 function resummed(files: readonly File[], added: readonly File[]): File[] {
   const kept = files.filter(({ header }) => !/^(sums\/.*|end\.json|audit\/.*)$/.test(header.name))
   const parts = [...kept, ...added]
@@ -95,7 +95,7 @@ function resummed(files: readonly File[], added: readonly File[]): File[] {
   return [...parts, file(name, text), file('end.json', end)]
 }
 
-test('a backup that is cut anywhere is refused as cut off, and leaves nothing', async (t) => {
+test('a backup cut anywhere is refused as cut off, and leaves no file', async (t) => {
   const { home, backup } = await made(t)
   for (const part of [0, 1, 2, 3]) {
     const { message } = await refused(t, home, backup.subarray(0, Math.floor((backup.length * part) / 4)))
@@ -106,11 +106,11 @@ test('a backup that is cut anywhere is refused as cut off, and leaves nothing', 
   t.regex((await refused(t, home, await packed(files.slice(0, -1)))).message, /is cut off$/)
 })
 
-test('a backup with one bit altered is refused, wherever that changes what it holds', async (t) => {
+test('a backup with one changed bit is refused if the bit changes its content', async (t) => {
   const { home, backup } = await made(t)
   const plain = gunzipSync(backup)
   let tried = 0
-  // The first ten bytes are the header of gzip, whose time and system nobody reads.
+  // The first ten bytes are the gzip header, whose time and system are not read.
   for (let at = 10; at < backup.length; at += Math.ceil(backup.length / 40)) {
     const altered = Buffer.from(backup)
     altered[at] = (altered[at] ?? 0) ^ (1 << (at % 8))
@@ -121,7 +121,7 @@ test('a backup with one bit altered is refused, wherever that changes what it ho
   t.true(tried >= 30)
 })
 
-test('a file that was changed, left out, added or moved is named, though gzip and tar are whole', async (t) => {
+test('a changed, missing, added or moved file is named, although gzip and tar are valid', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
   const at = files.findIndex(({ header }) => header.name === 'records/000001')
@@ -151,7 +151,7 @@ test('a file that was changed, left out, added or moved is named, though gzip an
     t.regex((await refused(t, home, await packed(altered))).message, message)
 })
 
-test('a backup of another rsm is called newer or older, not damaged', async (t) => {
+test('a backup of another rsm version is reported as newer or older, not as damaged', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
   const cases: [object, RegExp][] = [
@@ -171,7 +171,7 @@ test('a backup of another rsm is called newer or older, not damaged', async (t) 
   }
 })
 
-test('no file of a backup leaves the directory, and none is anything but a file', async (t) => {
+test('a backup can create only regular files, and only within the directory', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
   const names = ['../outside', '/outside', 'store/../../outside', 'output/../x', 'store/x', 'keys/seal.key']
@@ -208,7 +208,7 @@ test('no file of a backup leaves the directory, and none is anything but a file'
   t.false(existsSync(join(home, '..', 'outside')))
 })
 
-test('a directory that holds anything, and one of a server that runs, is left alone; an empty one is taken', async (t) => {
+test('a restore refuses a non-empty directory and that of a running server, and accepts an empty one', async (t) => {
   const { server, home, target, backup } = await made(t)
   await server.restart()
   const into = (path: string) => restore(Readable.from([backup]), path, undefined)
@@ -227,7 +227,7 @@ test('a directory that holds anything, and one of a server that runs, is left al
   t.true(existsSync(join(home, 'empty', 'store', 'store.json')))
 })
 
-test('a backup with the keys of another store breaks off', async (t) => {
+test('a backup with the keys of another store fails', async (t) => {
   const { server, home } = await made(t)
   const keys = join(home, 'keys')
   await cp(join(server.dataDir, 'keys'), keys, { recursive: true })
@@ -241,7 +241,7 @@ test('a backup with the keys of another store breaks off', async (t) => {
   t.true((await buffer((await backupOffline(server.dataDir, undefined, options)).stream)).length > 0)
 })
 
-test('what is no backup is called so', async (t) => {
+test('a file that is not a backup is reported as such', async (t) => {
   const home = temporaryDirectory(t)
   t.regex(
     (await refused(t, home, Buffer.from('hello, world'.repeat(99)))).message,

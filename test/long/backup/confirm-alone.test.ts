@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 const rsm = (t: ExecutionContext, server: TestServer, ...words: string[]) =>
   runRsm(['server', ...words, '--data-dir', server.dataDir], cleanEnv(temporaryDirectory(t)))
 
-/** Restored by `rsm server restore`: one execution was PENDING in the backup, one sent and not heard of; both have run since. */
+/** A server restored by `rsm server restore`: in the backup one execution was PENDING, and one sent without a reply. */
 async function restored(t: ExecutionContext) {
   const server = await startTestServer(t)
   const waits = await server.enroll('web1')
@@ -32,11 +32,11 @@ async function restored(t: ExecutionContext) {
   return { server, waits, runs, pending, sent }
 }
 
-/** The agents as they are by now: neither knows of an execution. */
+/** Links an agent as it is now, without any execution. */
 const linked = (server: TestServer, identity: Identity) =>
   ScriptedAgent.link(server, identity, { instanceId: 'one', journal: { sequence: 10 } })
 
-test('A02 rsm server confirm-restore without a server lets what waits start with the next one, and nothing that was sent', async (t) => {
+test('A02 confirm-restore without a running server lets the next one start pending executions, but not sent ones', async (t) => {
   const { server, waits, runs, pending, sent } = await restored(t)
   const confirmed = await rsm(t, server, 'confirm-restore')
   t.is(confirmed.exit, 0, confirmed.stderr)
@@ -61,7 +61,7 @@ test('A02 rsm server confirm-restore without a server lets what waits start with
   })
 })
 
-test('A02 and with --cancel-pending it cancels what waits', async (t) => {
+test('A02 confirm-restore --cancel-pending cancels pending executions', async (t) => {
   const { server, waits, pending } = await restored(t)
   const confirmed = await rsm(t, server, 'confirm-restore', '--cancel-pending')
   t.is(confirmed.stdout, 'cancelled 1 execution of 1 task\n')

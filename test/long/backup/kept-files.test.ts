@@ -13,7 +13,7 @@ const copyOf = (fileId: string, hostId: number) => ({
   target: { hostIds: [hostId] },
 })
 
-test('A06 a backup brings files back, whole, begun and secret, and the doctor names one that is damaged', async (t) => {
+test('A06 a backup restores complete, incomplete and secret files, and the doctor names a damaged one', async (t) => {
   const server = await startTestServer(t)
   const home = temporaryDirectory(t)
   const rsm = (...argv: string[]) => runRsm(['server', ...argv], cleanEnv(home))
@@ -48,7 +48,7 @@ test('A06 a backup brings files back, whole, begun and secret, and the doctor na
   t.regex(looked.stdout, new RegExp(`file ${fileId}: the file is damaged`))
 })
 
-test('A06 what a backup without output has left out is no damage to the doctor', async (t) => {
+test('A06 the doctor does not report files omitted by a backup without output as damaged', async (t) => {
   const server = await startTestServer(t)
   const home = temporaryDirectory(t)
   const rsm = (...argv: string[]) => runRsm(['server', ...argv], cleanEnv(home))

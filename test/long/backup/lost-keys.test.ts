@@ -8,7 +8,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
-/** A server with an agent, credentials of a host, and a task with secrets that waits; stopped. */
+/** A stopped server with an agent, credentials of a host, and a pending task with secrets. */
 async function used(t: ExecutionContext) {
   const server = await startTestServer(t)
   const { hostId, agentId, token } = await server.enroll('web1')
@@ -46,7 +46,7 @@ const harms = [
 
 for (const name of ['seal.key', 'signing.key'])
   for (const [how, harm] of harms)
-    test(`A05 a ${name} that ${how} beside a store is refused with file and way out; put back, all is served`, async (t) => {
+    test(`A05 a ${name} that ${how} beside a store is refused with path and advice; the server works once it is restored`, async (t) => {
       const { server, hostId } = await used(t)
       const path = keysOf(server.dataDir, name)
       const kept = await readFile(path)
@@ -65,7 +65,7 @@ for (const name of ['seal.key', 'signing.key'])
       t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
     })
 
-test('A05 with --new-keys a lost signing key is replaced: agents have to be enrolled anew, sealed secrets stay', async (t) => {
+test('A05 --new-keys replaces a lost signing key: agents must enroll again, and sealed secrets stay', async (t) => {
   const { server: former, hostId, sshHostId, identity, taskId } = await used(t)
   await rm(keysOf(former.dataDir, 'signing.key'))
   const server = await startTestServer(t, { dataDir: former.dataDir, newKeys: true })
@@ -80,18 +80,18 @@ test('A05 with --new-keys a lost signing key is replaced: agents have to be enro
   t.regex((await server.data('GET', `/api/hosts/${hostId}`)).statusReason, /revoked/)
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /refused with 401/ })
   t.is((await server.data('GET', `/api/hosts/${sshHostId}`)).authType, 'PASSWORD')
-  // Left in a unit's file, it replaces nothing more.
+  // If --new-keys stays in a unit file, it replaces no further keys.
   const made = await readFile(keysOf(server.dataDir, 'signing.key'))
   await server.restart()
   t.deepEqual(await readFile(keysOf(server.dataDir, 'signing.key')), made)
   t.is((await server.data('GET', '/api/audit?action=keys.replace')).content.length, 1)
-  const anew = await server.data('POST', '/api/enrollment-tokens', { hostId })
-  const agent = await realAgent(t, server, { enrollToken: anew.token, hostname: 'web1' })
+  const { token } = await server.data('POST', '/api/enrollment-tokens', { hostId })
+  const agent = await realAgent(t, server, { enrollToken: token, hostname: 'web1' })
   t.is(agent.hostId, hostId)
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what it sealed is dropped and named, and starts nothing', async (t) => {
+test('A05 --new-keys replaces a damaged sealing key and keeps it aside: lost secrets are named and start nothing', async (t) => {
   const { server: former, sshHostId, identity, taskId } = await used(t)
   await flip(keysOf(former.dataDir, 'seal.key'), 0)
   const server = await startTestServer(t, { dataDir: former.dataDir, newKeys: true })
@@ -123,7 +123,7 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
   )
 })
 
-test('A05 --keys names another directory: it makes what is missing there for a new store, and a used store takes its own keys only', async (t) => {
+test('A05 --keys creates missing keys in its directory for a new store; a used store accepts only its own keys', async (t) => {
   const place = await mkdtemp(join(tmpdir(), 'rsm-keys-'))
   t.teardown(() => rm(place, { recursive: true, force: true }))
   const [shared, other, nowhere] = ['shared', 'other', 'nowhere'].map((name) => join(place, name)) as [
@@ -151,12 +151,12 @@ test('A05 --keys names another directory: it makes what is missing there for a n
   await t.throwsAsync(at(nowhere), {
     message: `${nowhere}/seal.key is missing, and the store was used with it`,
   })
-  t.false((await readdir(place)).includes('nowhere'), 'nothing is made')
+  t.false((await readdir(place)).includes('nowhere'), 'no keys are created')
   await t.throwsAsync(at(other), { message: /other\/seal\.key is damaged, or is the key of another store/ })
   await at(shared)
 })
 
-test('A05 the first start after an upgrade notes the keys that are there, and refuses where there are none', async (t) => {
+test('A05 the first start after an upgrade records the existing keys, and is refused without keys', async (t) => {
   const { server } = await used(t)
   const forget = async () => {
     const store = await openJsonStore({ directory: join(server.dataDir, 'store') })

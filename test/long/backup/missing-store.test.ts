@@ -8,7 +8,7 @@ import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-/** A server that has run a task and was stopped; what it removes at a start, it removes at once. */
+/** A stopped server that has run a task, and whose next start cleans up at once. */
 async function used(t: ExecutionContext) {
   const server = await startTestServer(t, { firstSweepAfter: 0 })
   const agent = await realAgent(t, server)
@@ -31,7 +31,7 @@ const missing = {
     /the store is missing: there is no .*store\/store\.json, but .* in .* shows that this data directory was used/,
 }
 
-test('A04 a data directory that was used does not start without its store, and serves all when that is back', async (t) => {
+test('A04 a used data directory does not start without its store, and works again once it is back', async (t) => {
   const { server, taskId, at, text } = await used(t)
   await rename(at('store'), at('elsewhere'))
   await t.throwsAsync(server.restart(), missing)
@@ -46,7 +46,7 @@ test('A04 a data directory that was used does not start without its store, and s
 })
 
 for (const sign of ['used', 'tasks', 'audit'])
-  test(`A04 ${sign} alone says that a data directory was used`, async (t) => {
+  test(`A04 ${sign} alone marks a data directory as used`, async (t) => {
     const { server, at } = await used(t)
     for (const name of await readdir(server.dataDir))
       if (name !== sign) await rm(at(name), { recursive: true })
@@ -54,7 +54,7 @@ for (const sign of ['used', 'tasks', 'audit'])
     t.deepEqual((await readdir(server.dataDir)).toSorted(), ['lock', sign].toSorted())
   })
 
-test('A04 the first start of this version marks a directory that an older one has used', async (t) => {
+test('A04 the first start of this version marks a directory used by an older version', async (t) => {
   const { server, at } = await used(t)
   await rm(at('used'))
   await server.restart()
@@ -62,7 +62,7 @@ test('A04 the first start of this version marks a directory that an older one ha
   t.is(await readFile(at('used'), 'utf8'), `${storeId}\n`)
 })
 
-test('A04 a first start that was cut before its first user is repeated', async (t) => {
+test('A04 a first start that failed before its first user can be repeated', async (t) => {
   const dataDir = await temporaryDirectory(t)
   await t.throwsAsync(startTestServer(t, { dataDir, adminPassword: 'short' }), { code: 'usage' })
   t.true((await readdir(dataDir)).includes('keys'))
@@ -71,7 +71,7 @@ test('A04 a first start that was cut before its first user is repeated', async (
   t.is((await server.data('GET', '/api/users')).content.length, 1)
 })
 
-test('A04 a store that is older than the output beside it deletes none of that', async (t) => {
+test('A04 a store older than its output does not delete the output', async (t) => {
   const { server, taskId, at } = await used(t)
   await rm(at('store'), { recursive: true })
   await (await openJsonStore({ directory: at('store') })).close()
@@ -83,7 +83,7 @@ test('A04 a store that is older than the output beside it deletes none of that',
   t.regex(await readFile(join(aside, folder, taskId, 'output.log'), 'utf8'), /kept/)
 })
 
-test('A06 a journal that is deleted under a running server is noticed by the next write, which is refused; reads go on', async (t) => {
+test('A06 a write after the journal of a running server is deleted is refused, while reads continue', async (t) => {
   const server = await startTestServer(t)
   const { hostId } = await server.enroll('web1')
   const store = join(server.dataDir, 'store')

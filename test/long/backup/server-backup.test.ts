@@ -15,7 +15,7 @@ import { adminLogin, startTestServer, type TestServer } from '../../helpers/serv
 
 const passphrase = 'a passphrase for tests'
 
-/** A directory for backups, and the command line in it. */
+/** A directory for backups, and a command line for it. */
 async function place(t: ExecutionContext) {
   const home = temporaryDirectory(t)
   await writeFile(join(home, 'passphrase'), `${passphrase}\n`, { mode: 0o600 })
@@ -28,11 +28,11 @@ async function place(t: ExecutionContext) {
   }
 }
 
-/** The server on a directory that a backup was restored to. */
+/** Starts a server on a restored directory. */
 const startRestored = async (t: ExecutionContext, dataDir: string): Promise<TestServer> =>
   startTestServer(t, { dataDir })
 
-test('a backup under eight writers has every write that was acknowledged before it began, with output, audit log and recordings', async (t) => {
+test('a backup during writes of eight clients has every previously acknowledged write, output, audit log and recordings', async (t) => {
   const server = await startTestServer(t)
   const { at, keys, rsm } = await place(t)
   const identity = await server.enroll('web1')
@@ -69,7 +69,7 @@ test('a backup under eight writers has every write that was acknowledged before 
   t.is(made.exit, 0, made.stderr)
   t.regex(made.stdout, /b\.tar\.gz: [\d.]+ [kM]B, \d+ files, checked\n/)
   t.is((await stat(at('b.tar.gz'))).mode & 0o777, 0o600)
-  t.true(written.scripts.length > before.scripts.length, 'writes went on meanwhile')
+  t.true(written.scripts.length > before.scripts.length, 'writes continued during the backup')
   const output = new Map<string, unknown>()
   for (const id of before.tasks) output.set(id, await entries(server, id))
   await agent.cut()
@@ -93,7 +93,7 @@ test('a backup under eight writers has every write that was acknowledged before 
   t.is(await verifyAudit(Readable.from([Buffer.from(body.data)]), new AuditVerifier(sha256)), null)
 })
 
-test('a backup by REST is for a session of an ADMIN, never has keys, and is in the audit log', async (t) => {
+test("a backup over REST by an ADMIN's session has no keys, and is in the audit log", async (t) => {
   const server = await startTestServer(t)
   const { at, rsm } = await place(t)
   const response = await fetch(`${server.url}/api/server/backup?withoutOutput=true`, {
@@ -112,7 +112,7 @@ test('a backup by REST is for a session of an ADMIN, never has keys, and is in t
   t.regex(start.stderr, /keys\/seal\.key is missing, and the store was used with it/)
 })
 
-test('where no server runs the command makes the backup itself, and leaves the store as it was', async (t) => {
+test('without a running server the command makes the backup itself, and does not change the store', async (t) => {
   const server = await startTestServer(t)
   const { at, rsm, home } = await place(t)
   await server.data('POST', '/api/scripts', { name: 'one', type: 'BASH', content: 'true' })
@@ -147,7 +147,7 @@ test('where no server runs the command makes the backup itself, and leaves the s
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
 
-asRoot('root keeps the stopped server of another user, and all files stay that user’s', async (t) => {
+asRoot("root can maintain another user's stopped server, and all files keep their owner", async (t) => {
   const server = await startTestServer(t)
   const { at, rsm } = await place(t)
   await server.stop()
@@ -173,7 +173,7 @@ asRoot('root keeps the stopped server of another user, and all files stay that u
   for (const path of await files()) t.is((await stat(path)).uid, owner, path)
 })
 
-test('a restore that is interrupted leaves nothing, and one through a link fills what it leads to', async (t) => {
+test('an interrupted restore leaves no file, and a restore through a link fills its target', async (t) => {
   const server = await startTestServer(t)
   const { home, at, rsm } = await place(t)
   await server.stop()
@@ -186,7 +186,7 @@ test('a restore that is interrupted leaves nothing, and one through a link fills
   const before = (await readdir(home)).sort()
   await promisify(execFile)('mkfifo', [at('slow')])
   const restore = startRsm(['server', 'restore', at('slow'), '--data-dir', at('r')], cleanEnv(home))
-  // The first half of a backup: the restore waits for the other.
+  // The restore waits for the second half of the backup.
   const slow = await open(at('slow'), 'w')
   const bytes = await readFile(at('b.tar.gz'))
   await slow.write(bytes.subarray(0, bytes.length >> 1))
@@ -194,13 +194,13 @@ test('a restore that is interrupted leaves nothing, and one through a link fills
   while (!(await isBegun())) await new Promise((resolve) => setTimeout(resolve, 5))
   restore.child.kill('SIGINT')
   while (await isBegun()) await new Promise((resolve) => setTimeout(resolve, 5))
-  // A read that waits in a thread for a pipe holds the end of the process up.
+  // A thread that is reading a pipe delays the end of the process.
   await slow.close()
   t.is((await restore.done).exit, 130)
   t.deepEqual((await readdir(home)).sort(), [...before, 'slow'].sort())
 })
 
-test('a backup that is interrupted leaves no file', async (t) => {
+test('an interrupted backup leaves no file', async (t) => {
   const server = await startTestServer(t)
   const { home, at } = await place(t)
   const noise = randomBytes(48 * 1024 * 1024)
@@ -216,7 +216,7 @@ test('a backup that is interrupted leaves no file', async (t) => {
   t.deepEqual(await readdir(home), ['passphrase'])
 })
 
-test('damaged output is in the backup as it is, a damaged script version is not, and the command names them; a damaged store is refused, and rsm server compact mends it', async (t) => {
+test('a backup includes damaged output, omits a damaged script version, and names both; a damaged store is refused until compacted', async (t) => {
   const server = await startTestServer(t)
   const { at, rsm } = await place(t)
   const identity = await server.enroll('web1')
@@ -262,7 +262,7 @@ test('damaged output is in the backup as it is, a damaged script version is not,
   t.is((await rsm('backup', at('c.tar.gz'), '--data-dir', server.dataDir)).exit, 0)
 })
 
-test('what was to start in a restored backup is held, what was on its way is LOST, and confirm-restore goes on', async (t) => {
+test('a restored server holds pending executions, marks sent ones LOST, and continues after confirm-restore', async (t) => {
   const server = await startTestServer(t)
   const { at, keys, rsm } = await place(t)
   const [away, near] = [await server.enroll('web1'), await server.enroll('web2')]
@@ -290,7 +290,7 @@ test('what was to start in a restored backup is held, what was on its way is LOS
   t.truthy((await restored.data('POST', '/api/auth/login', adminLogin)).token)
 })
 
-test('keys are sealed: a short or wrong passphrase is refused, and nothing is there then', async (t) => {
+test('keys are sealed: a short or wrong passphrase is refused, and leaves no file', async (t) => {
   const server = await startTestServer(t)
   const { at, keys, rsm } = await place(t)
   await writeFile(at('short'), 'too short\n')
