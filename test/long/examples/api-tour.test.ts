@@ -8,8 +8,8 @@ import { adminPassword, startTestServer } from '../../helpers/servers/server.ts'
 const missing = ['curl', 'jq', 'timeout'].find((program) => spawnSync(program, ['--version']).error)
 const whereThere = missing === undefined ? test : test.skip
 
-// Skipped where curl or jq is missing: the tour is made of nothing else.
-whereThere('the tour of the whole REST API runs through, every status as stated', async (t) => {
+// Skipped without curl or jq, because the tour consists of them.
+whereThere('the tour of the whole REST API completes with every stated status', async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const agent = await startAgent({
@@ -27,5 +27,5 @@ whereThere('the tour of the whole REST API runs through, every status as stated'
   t.regex(all, /\n\d+ calls, every status as stated$/)
   t.regex(all, /hello 3 from /, 'the script ran on the linked agent')
   t.false(/rsm_(ses|pat|agt|enr)_/.test(all), 'no token is printed')
-  t.is((await server.data('GET', '/api/hosts')).totalElements, 1, 'it leaves nothing behind')
+  t.is((await server.data('GET', '/api/hosts')).totalElements, 1, 'the tour leaves no host behind')
 })

@@ -22,11 +22,11 @@ const box = (srv: string) => [
   '/srv/shop',
 ]
 
-// Skipped where bubblewrap can't give each agent of this machine a /srv of its own, as if each had a machine.
+// Skipped if bubblewrap cannot give each agent its own /srv, as on a machine of its own.
 const canBox = spawnSync('bwrap', [...box('/'), 'true']).status === 0
 const whereBoxed = canBox && spawnSync('tar', ['--version']).status === 0 ? test : test.skip
 
-/** `shop-VERSION.tar.gz` in `directory`, whose health check exits with `health`. */
+/** Creates `shop-VERSION.tar.gz` in `directory`, with a health check that exits with `health`. */
 async function release(directory: string, version: string, health: number): Promise<void> {
   const tree = join(directory, version)
   await mkdir(tree)
@@ -35,7 +35,7 @@ async function release(directory: string, version: string, health: number): Prom
   await execa('tar', ['-czf', join(directory, `shop-${version}.tar.gz`), '-C', tree, '.'])
 }
 
-/** Agents with the tag role=web, each a process with a /srv/shop of its own; answers those directories by host. */
+/** Starts agents with the tag role=web, each a process with its own /srv/shop; returns these directories by host. */
 async function startWebHosts(t: ExecutionContext, server: TestServer): Promise<Map<string, string>> {
   const made = { maxUses: hosts.length, tags: { role: 'web' } }
   const { token } = await server.data('POST', '/api/enrollment-tokens', made)
@@ -66,7 +66,7 @@ async function startWebHosts(t: ExecutionContext, server: TestServer): Promise<M
 }
 
 whereBoxed(
-  'the pipeline of examples/ci stops a bad version at its canary, exit 1 and a report that says so, and rolls a good one out; the rolling restart shows its plan',
+  'examples/ci stops a bad version at its canary with exit 1 and a report, and rolls out a good one',
   async (t) => {
     const server = await startTestServer(t)
     const shops = await startWebHosts(t, server)
@@ -138,7 +138,7 @@ whereBoxed(
     t.deepEqual(await inPlace(), Array(4).fill('versions/2.1'))
     t.false(/<(failure|error|skipped)\b/.test(good.xml))
     t.is(good.cases.length, 4)
-    // The same step once more, as after a runner that lost its connection: it deploys nothing anew.
+    // Repeating the step, as after a runner that lost its connection, deploys nothing.
     const tasks = async () => (await server.data('GET', '/api/tasks')).totalElements
     const before = await tasks()
     t.is((await deploy('2.1', { DEPLOY_ID: 'job-7' })).exitCode, 0)

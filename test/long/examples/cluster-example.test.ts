@@ -13,7 +13,7 @@ import { until } from '../../helpers/until.ts'
 
 test('examples/cluster/up starts three servers behind haproxy: agents spread over them, and exec runs on all', async (t) => {
   const home = temporaryDirectory(t)
-  // The user postgres has to get to its directory.
+  // The user postgres must be able to reach its directory.
   chmodSync(home, 0o755)
   const directory = join(home, 'cluster')
   const script = (name: string, port: number) => {
@@ -44,7 +44,7 @@ test('examples/cluster/up starts three servers behind haproxy: agents spread ove
   for (const hostname of ['web1', 'web2', 'web3']) await realAgent(t, front, { hostname })
   const servers = async (): Promise<Server[]> => (await front.data('GET', '/api/servers')).content
   await until(
-    'all are linked',
+    'all agents are linked',
     async () => (await servers()).reduce((sum, { links }) => sum + links, 0) === 3,
   )
   const seen = await servers()
@@ -52,7 +52,7 @@ test('examples/cluster/up starts three servers behind haproxy: agents spread ove
     seen.map(({ name }) => name),
     ['a', 'b', 'c'],
   )
-  // The balancer counts connections, of which calls are some.
+  // The balancer counts all connections, including API calls.
   t.true(seen.filter(({ links }) => links > 0).length > 1, JSON.stringify(seen))
   const env = cleanEnv(home, { RSM_URL: front.url, RSM_TOKEN: front.token })
   const ran = await runRsm(['exec', '-w', 'web[1-3]', '--', 'echo "it is $RSM_HOST"'], env)
@@ -63,15 +63,15 @@ test('examples/cluster/up starts three servers behind haproxy: agents spread ove
   )
   const status = await runRsm(['server', 'status', '--url', front.url], env)
   t.regex(status.stdout, /^NAME +VERSION +ADDRESS/m, status.stderr)
-  t.is(script('up', port).status, 0, 'a second one finds all of it up')
+  t.is(script('up', port).status, 0, 'a second up finds everything running')
   t.is(script('down', port).status, 0)
   await t.throwsAsync(fetch(`${front.url}/api/health`))
 })
 
-test('examples/cluster/up says where PostgreSQL can not run', (t) => {
+test('examples/cluster/up names a directory in which PostgreSQL cannot run', (t) => {
   const home = temporaryDirectory(t)
   const env = { ...cleanEnv(home), PATH: `${process.env['PATH']}:/usr/sbin` }
-  // Root has to leave PostgreSQL to another user; this one runs it itself, as which nobody gets to /root.
+  // Root must run PostgreSQL as another user; other users run it themselves, and cannot access /root.
   const directory = process.getuid?.() === 0 ? join(home, 'cluster') : '/root/cluster'
   const up = spawnSync(resolve('examples/cluster', 'up'), [directory], { env, encoding: 'utf8' })
   t.is(up.status, 1)
@@ -90,7 +90,7 @@ test('examples/cluster/up names a port that is in use, starts nothing, and does 
     [port - 4, 'PostgreSQL'],
   ] as const) {
     const env = { ...cleanEnv(home), PATH: `${process.env['PATH']}:/usr/sbin`, RSM_CLUSTER_PORT: `${first}` }
-    // Not spawnSync: the server of this process has to answer.
+    // Not spawnSync, because the server of this process must answer.
     const up = spawn(resolve('examples/cluster/up'), [directory], { env })
     const [out, err, [exit]] = await Promise.all([text(up.stdout), text(up.stderr), once(up, 'exit')])
     t.is(exit, 1)

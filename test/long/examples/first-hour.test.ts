@@ -8,14 +8,14 @@ import { commandsOf, freePort, startShell } from '../../helpers/examples/shell.t
 import { handOut } from '../../helpers/servers/hand-out.ts'
 import { executable, executableName } from '../../helpers/servers/self-signed.ts'
 
-/** Lines that are not run here, each with why. */
+/** Lines that are not run here, each with the reason. */
 const elsewhere: readonly (readonly [line: RegExp, why: string])[] = [
   [/^npm /, 'CI builds the executable'],
   [/^(sudo install|install|scp) /, 'they change the machine'],
   [/^rsm (tui|terminal web1)$/, 'they need a screen: tui.test.ts and terminal.test.ts'],
 ]
 
-/** What a unit starts, and the variables that it sets. */
+/** The command of a unit, and the variables that it sets. */
 function unitOf(path: string): { command: string; variables: string[] } {
   const lines = readFileSync(path, 'utf8').split('\n')
   const valuesOf = (key: string) =>
@@ -56,7 +56,7 @@ whereThere(
       if (elsewhere.some(([line]) => line.test(written))) continue
       ran++
       if (written === 'rsm server install --host 0.0.0.0 --tls-self-signed') {
-        // It would make a service of this machine: shown, and then started as its unit does.
+        // Not installed on this machine: shown with --dry-run, then started like its unit.
         const { exit, text } = await shell.run(`${written} --dry-run`)
         t.is(exit, 0, text)
         const { command, variables } = started.server
@@ -74,7 +74,7 @@ whereThere(
         await handOut({ dataDir: join(home, 'server') }, executable, executableName)
         const { text } = await shell.run(written)
         const [, joinString = ''] = /echo (rsm-join:\S+) \| sh -c .* rsm agent install -$/m.exec(text) ?? []
-        // It would make a service of this machine: shown, and then started as its unit does.
+        // Not installed on this machine: shown with --dry-run, then started like its unit.
         const installed = await shell.run(`rsm agent install - --dry-run <<< '${joinString}'`)
         t.is(installed.exit, 0, installed.text)
         const { command, variables } = started.agent

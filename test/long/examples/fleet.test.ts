@@ -12,12 +12,12 @@ const hosts = ['web1', 'web2', 'web3']
 
 type Run = ReturnType<typeof run>
 
-/** Runs the binary; an exit code other than 0 is an answer too. */
+/** Runs the binary; an exit code other than 0 does not throw. */
 function run(env: Record<string, string>, words: readonly string[], input = '') {
   return execa(process.execPath, [binary, ...words], { env, reject: false, input })
 }
 
-/** The real binary, as someone would type it: a server and three agents, each a process of its own. */
+/** The real binary as a server and three agents, each a separate process. */
 interface RealFleet {
   directory: string
   url: () => string
@@ -84,7 +84,7 @@ test.before(async () => {
 test.after.always(() => fleet?.end())
 
 test.serial(
-  'a command runs on all hosts, its output under their names, and its failure is the exit code',
+  'a command runs on all hosts, with output under their names, and its failure sets the exit code',
   async (t) => {
     const { rsm } = fleet
     const listed = await rsm('hosts', 'list')
@@ -105,7 +105,7 @@ test.serial(
   },
 )
 
-test.serial('a rolling deploy of a script goes over its cluster one host at a time', async (t) => {
+test.serial('a rolling deploy runs on its cluster one host at a time', async (t) => {
   const { rsm, directory } = fleet
   t.is((await rsm('clusters', 'add', 'web', '--hosts', 'web[1-3]')).exitCode, 0)
   const script = join(directory, 'deploy.sh')
@@ -136,7 +136,7 @@ test.serial('a rolling deploy of a script goes over its cluster one host at a ti
 test.serial('output arrives while the script still runs', async (t) => {
   const { rsm, directory } = fleet
   const gate = join(directory, 'gate')
-  // The script goes on only when its first line has been seen, so an answer at all proves that it came live.
+  // The script continues only after its first line was read, so its end proves live output.
   const running = rsm(
     'exec',
     '-w',

@@ -5,7 +5,7 @@ import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-/** Two hosts with agents, a stored script `is-well` that wants a PORT, and files. */
+/** Two hosts with agents, a stored script `is-well` with a param PORT, and files. */
 async function place(t: ExecutionContext) {
   const server = await startTestServer(t)
   const work = temporaryDirectory(t)
@@ -20,7 +20,7 @@ async function place(t: ExecutionContext) {
   return { server, work, rsm, gates }
 }
 
-test('a command that can not be verified stops at the canary and is rolled back there only', async (t) => {
+test('a command that fails verification stops at the canary and is rolled back there only', async (t) => {
   const { work, rsm, gates } = await place(t)
   const ran = await rsm('exec', '-a', '--strategy', 'sequential', ...gates, '--', 'echo deployed')
   t.is(ran.exit, 1)
@@ -38,7 +38,7 @@ test('a command that can not be verified stops at the canary and is rolled back 
   t.regex(shown.stdout, /rolled back/)
 })
 
-test('of a single host the exit code is that of what verified it, and a good one is verified once', async (t) => {
+test('the exit code of a single host is that of its verification, and a successful one is verified once', async (t) => {
   const { work, rsm, gates } = await place(t)
   const bad = await rsm('exec', '-w', 'web2', ...gates, '--json', '--', 'true')
   t.is(bad.exit, 3)
@@ -55,7 +55,7 @@ test('of a single host the exit code is that of what verified it, and a good one
   t.deepEqual(JSON.parse(fine.stdout).results[0].verify, { status: 'SUCCESS', exitCode: 0, attempts: 1 })
 })
 
-test('a plan shows what verifies and what rolls back, and starts nothing', async (t) => {
+test('a plan shows the verification and rollback scripts, and starts nothing', async (t) => {
   const { server, rsm, gates } = await place(t)
   const plan = await rsm('exec', '-a', ...gates, '--plan', '--', 'echo deployed')
   t.is(plan.exit, 0, plan.stderr)
@@ -68,7 +68,7 @@ test('a plan shows what verifies and what rolls back, and starts nothing', async
   t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
-test('options of gates that can not be meant are refused before anything is asked of a server', async (t) => {
+test('invalid options of gates are refused before any request', async (t) => {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: 'http://127.0.0.1:1', RSM_TOKEN: 'secret' })
   for (const [words, message] of [
     [['--verify-retries', '2'], /--verify-retries is for --verify FILE\|NAME/],

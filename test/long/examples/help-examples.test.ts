@@ -14,7 +14,7 @@ import {
 import { bashOnPty } from '../../helpers/terminals/pty.ts'
 
 const patience = 120_000
-/** Lines at once: more would only wait for one another. */
+/** Concurrent examples: more would only wait for each other. */
 const atOnce = 3
 
 const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
@@ -54,7 +54,7 @@ async function runOnTerminal(
   return { exit: isOverdue ? null : exit, shown: terminal.shown }
 }
 
-/** None reads what its user has set up. */
+/** Options that keep each shell from reading the user's configuration. */
 const shells = {
   bash: ['--norc', '--noprofile'],
   zsh: ['--no-rcs'],
@@ -77,7 +77,7 @@ async function runLine(
     try {
       process.kill(-(child.pid ?? 0), name)
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   t.teardown(() => signal('SIGKILL'))
@@ -98,7 +98,7 @@ async function runLine(
   return { exit: code ?? 128 + (constants.signals[ended ?? 'SIGKILL'] ?? 0), shown }
 }
 
-/** What it did wrong. */
+/** Runs an example and returns its failures. */
 async function runExample(
   t: ExecutionContext,
   example: string,
@@ -123,14 +123,14 @@ async function runExample(
 test('every example of every --help does what it says', async (t) => {
   const shared = await exampleServer(t)
   const another = await exampleServers(t)
-  // zsh and fish have lines of their own, where they are (2026-11-21: CI installs both).
+  // Some examples need zsh or fish, if installed (2026-11-21: CI installs both).
   const missing = ['zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).error)
   if (missing.length > 0) t.log(`without ${missing.join(' and ')}: their examples are not run`)
   const open = examples.filter((example) => !missing.includes(rows[example]?.shell ?? 'bash'))
   const failures: string[] = []
   const work = async () => {
     for (let example = open.shift(); example !== undefined; example = open.shift()) {
-      // For each anew, so that the runner hears that it goes on.
+      // Restarts the timeout for each example, so that the runner sees progress.
       t.timeout(100_000)
       failures.push(
         ...(await runExample(t, example, shared, another).catch((error: unknown) => [
@@ -143,7 +143,7 @@ test('every example of every --help does what it says', async (t) => {
   t.deepEqual(failures, [])
 })
 
-test('the table of examples names none that is no more', (t) => {
+test('the table of examples has no entry for a removed example', (t) => {
   t.deepEqual(
     Object.keys(rows).filter((row) => !examples.includes(row)),
     [],

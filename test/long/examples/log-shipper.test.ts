@@ -10,7 +10,7 @@ import { until } from '../../helpers/until.ts'
 
 const page = readFileSync('docs/operate/audit.md', 'utf8')
 
-/** A collector on localhost that takes octet-counted messages over TLS, and keeps their text; rsyslog ends each with a newline. */
+/** A collector on localhost that receives octet-counted messages over TLS, and keeps their text; rsyslog ends each with a newline. */
 async function collector(t: ExecutionContext, home: string) {
   const [certFile, keyFile] = [join(home, 'cert.pem'), join(home, 'key.pem')]
   const request = 'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'.split(' ')
@@ -39,7 +39,7 @@ async function collector(t: ExecutionContext, home: string) {
   return { collected, certFile, port: (server.address() as AddressInfo).port }
 }
 
-test('rsyslog, configured as audit.md says, ships each line of the audit log over TLS, also of a new log after the first was moved away', async (t) => {
+test('rsyslog with the configuration of audit.md ships each line of the audit log over TLS, also after rotation', async (t) => {
   const home = temporaryDirectory(t)
   const data = join(home, 'data')
   const { collected, certFile, port } = await collector(t, home)

@@ -6,20 +6,20 @@ import { commandsOf, freePort, startShell } from '../../helpers/examples/shell.t
 
 const bad = 'VERSION=1.2.4-bad'
 
-test('every command of the README does what it says, one after the other', async (t) => {
+test('every command of the README works, one after the other', async (t) => {
   const home = temporaryDirectory(t)
   const port = await freePort()
   const shell = startShell(t, home)
   const shown = new Map<string, string>()
-  // As the shell of a reader: in the clone, and with aliases.
+  // Like a reader's shell: in the clone, and with aliases.
   const status = async () => (await shell.run('git status --porcelain .')).text
   await shell.run(`shopt -s expand_aliases; cd '${resolve('.')}'`)
   const before = await status()
   for (const written of commandsOf(readFileSync('README.md', 'utf8'))) {
-    // The gate itself runs these: they take npm's registry and minutes.
+    // The gate itself runs these, because they need npm's registry and minutes.
     if (written === 'npm run package -- executable' || written === 'npm ci && npm test') continue
     if (written === 'npm ci && npm start') {
-      // Installed and built already.
+      // Already installed and built.
       shell.background(`rsm quickstart --port ${port}`)
       await shell.untilShown(/It is up\./)
       continue
@@ -42,9 +42,9 @@ test('every command of the README does what it says, one after the other', async
   t.regex(textOf(bad), /web1 \[rollback\]: back to 1\.2\.3\n[^]*3 hosts: 1 FAILED, 2 SKIPPED/)
   t.regex(textOf('logs -f latest'), /web3: step 15 of 15/)
   t.true(existsSync(join(home, 'report.xml')))
-  // Agents print to their logs, not into the prompt of the reader.
+  // Agents print to their logs, not to the reader's terminal.
   for (const [written, text] of shown) t.notRegex(text, /rsm agent agt-/, written)
-  // On a terminal they ask, and the next line of a pasted block would be the answer.
+  // These commands ask on a terminal, and the next line of a pasted block would be the answer.
   for (const written of shown.keys()) t.notRegex(written, /rsm exec.* (--all|-a) /)
 
   const backup = await shell.run(

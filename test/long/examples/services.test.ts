@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 
-/** A server of the real binary on a store of its own, and who may log in there. */
+/** Starts a server of the real binary on a store of its own. */
 async function startServer(t: ExecutionContext, home: string) {
-  // Another debugger of this machine must not hide that one opens: its port would be taken.
+  // A free inspector port, because a port in use would hide that a debugger opens.
   const env = cleanEnv(home, {
     RSM_ADMIN_PASSWORD: 'correct horse',
     RSM_LOG_LEVEL: 'ERROR',
@@ -17,7 +17,7 @@ async function startServer(t: ExecutionContext, home: string) {
   return { ...server, env, url: (JSON.parse(server.out.stdout) as { url: string }).url }
 }
 
-test('server start, login, hosts join, agent run, exec: the real binary, end to end; SIGUSR1 opens no debugger', async (t) => {
+test('the real binary works end to end: server start, login, hosts join, agent run, exec; SIGUSR1 opens no debugger', async (t) => {
   const home = temporaryDirectory(t)
   const server = await startServer(t, home)
   const { url, env } = server
@@ -48,7 +48,7 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   for (const { child } of [server, agent, followed]) child.kill('SIGUSR1')
   writeFileSync(goOn, '')
   t.is((await followed.done).exit, 0)
-  // One piece of output, of which lines are wanted.
+  // One piece of output with many lines.
   await runRsm(['exec', '-a', '--', 'seq 1 1000'], user)
   for (const follow of [[], ['-f']]) {
     const end = await runRsm(['logs', 'latest', '--tail', '2', ...follow], user)
@@ -78,7 +78,7 @@ test('the generated password of the first administrator is printed once, on stde
   }
 })
 
-test('a server beyond loopback without TLS says why it does not start', async (t) => {
+test('a server beyond loopback without TLS does not start, and says why', async (t) => {
   const home = temporaryDirectory(t)
   const argv = ['server', 'start', '--host', '0.0.0.0', '--port', '0', '--data-dir', join(home, 'data')]
   const ran = await runRsm(argv, cleanEnv(home))
@@ -86,7 +86,7 @@ test('a server beyond loopback without TLS says why it does not start', async (t
   t.regex(ran.stderr, /in the clear\n.*--insecure-http/)
 })
 
-test('an agent without an enrollment token says how to get one; its token leaves the list of processes', async (t) => {
+test('an agent without an enrollment token says how to get one; a given token is hidden from the process list', async (t) => {
   const home = temporaryDirectory(t)
   const argv = ['agent', 'run', '--url', 'http://127.0.0.1:1', '--data-dir', join(home, 'agent')]
   const ran = await runRsm(argv, cleanEnv(home))
@@ -116,7 +116,7 @@ test('quickstart --once runs a first command and leaves no file behind', async (
   t.deepEqual(readdirSync(home), [])
 })
 
-test('quickstart stays up, remembers the server, and stops on Ctrl-C; the next one goes on', async (t) => {
+test('quickstart stays up, remembers its server and stops on Ctrl-C; the next start reuses the server', async (t) => {
   const home = temporaryDirectory(t)
   const env = cleanEnv(home)
   for (const hosts of [1, 1]) {
@@ -131,7 +131,7 @@ test('quickstart stays up, remembers the server, and stops on Ctrl-C; the next o
   t.is(statSync(join(home, 'state/rsm/quickstart/admin-password')).mode & 0o777, 0o600)
 })
 
-test('quickstart --once that is interrupted leaves no file behind', async (t) => {
+test('an interrupted quickstart --once leaves no file behind', async (t) => {
   const home = temporaryDirectory(t)
   const quickstart = startRsm(['quickstart', '--once'], cleanEnv(home, { TMPDIR: home }))
   await quickstart.shows('server at')

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import test from 'ava'
 
-test('the client in TypeScript is generated from the OpenAPI document, compiles and lists the hosts', (t) => {
+test('the TypeScript client is generated from the OpenAPI document, compiles and lists hosts', (t) => {
   const run = (program: string, argv: string[]) =>
     execFileSync(program, argv, { cwd: 'examples/typescript-client', encoding: 'utf8' })
   run('npm', ['ci'])
