@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import test from 'ava'
 
-/** `disk` is what server, agent, net and cli share of files and locks; `net` is how agent, client and console reach a server. */
+/** `disk` has the files and locks that server, agent, net and cli share; `net` has the connections of agent, client and console to a server. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
   disk: ['disk', 'core'],
@@ -15,11 +15,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   web: ['web', 'core', 'net', 'client', 'cli'],
   install: ['install', 'core', 'disk'],
   commands: ['commands', 'cli', 'client', 'net', 'core', 'install'],
-  // The entry: it finds the command of a line and shows what went wrong.
+  // The entry: finds the command of a line and shows errors.
   'cli.ts': ['cli', 'core', 'disk'],
 }
 
-/** The commands that hold a server or an agent in their own process, and load them when run. */
+/** Commands that run a server or an agent in their own process, and load it only when run. */
 const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/start.ts': ['server'],
   'commands/server/migrate.ts': ['server'],
@@ -40,7 +40,7 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/quickstart.ts': ['server', 'agent'],
 }
 
-/** Core decides and never acts: nothing of the outside world, no clock, no chance. */
+/** Core decides and never acts: no outside world, no clock, no randomness. */
 const coreMayImport = new Set(['croner', 'ajv', 're2js', 'typebox', 'tweetnacl'])
 
 interface Import {
@@ -60,7 +60,7 @@ function importsOf(text: string): Import[] {
   )
 }
 
-/** Every rule that `file` (relative to src) breaks with its imports. */
+/** The rules that the imports of `file` (relative to src) break. */
 function breaches(file: string, text: string): string[] {
   const own = file.split('/')[0] ?? ''
   const found: string[] = []
@@ -88,7 +88,7 @@ function breaches(file: string, text: string): string[] {
   return found
 }
 
-/** blessed is old: it stays replaceable as long as one folder knows it, and nobody waits for it who does not look at it. */
+/** Only one folder uses blessed, which is old, so that it stays replaceable; only `rsm tui` loads it. */
 const screenRoom = 'cli/tui/screen/'
 const takesScreen = 'commands/tui.ts'
 
@@ -105,8 +105,8 @@ function screenBreaches(file: string, text: string): string[] {
 }
 
 /**
- * Each kind of store is a folder. Only `main.ts` opens one for a server, and `app/offline.ts` and `app/migrate.ts` for commands where
- * no server runs; `server install` asks whether a place can be one. Everything else reaches a store through its ports.
+ * Each kind of store has a folder. Only `main.ts` opens one for a server, and `app/offline.ts` and `app/migrate.ts` for commands without
+ * a running server; `server install` checks whether a directory can hold one. All other code uses a store through its ports.
  */
 const kinds = ['server/storage/files/', 'server/storage/postgres/']
 const openers = new Set([
@@ -137,7 +137,7 @@ function sources(): string[] {
     .map((entry) => path.relative(src, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
 }
 
-test('every source file keeps the import rules of the house', (t) => {
+test('every source file follows the import rules', (t) => {
   const files = sources()
   t.true(files.length > 20, 'the sources are found')
   const found = files.flatMap((file) => breaches(file, readFileSync(path.join(src, file), 'utf8')))
@@ -177,7 +177,7 @@ test('only main.ts, app/offline.ts, app/migrate.ts and server install know the k
   }
 })
 
-/** Rooms of a folder, by the floor on which they stand: one above the highest room that they import. Null where rooms import each other in a circle. */
+/** The floor of each room: one above the highest room that it imports. Null if rooms import each other in a cycle. */
 function floors(imports: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> | null {
   const floor = new Map<string, number>()
   for (let before = -1; before !== floor.size; ) {
@@ -209,7 +209,7 @@ test('rooms of the server import downwards only, on the floors of the table in a
     ['main.ts'],
   )
   const found = floors(imports)
-  t.not(found, null, 'no rooms import each other in a circle')
+  t.not(found, null, 'no rooms import each other in a cycle')
   t.true(Math.max(...(found?.values() ?? [])) <= 8, JSON.stringify([...(found ?? [])]))
   const rows = readFileSync('docs/inside/architecture.md', 'utf8').matchAll(/^\| (\d) \| (`.+?`) \|/gm)
   const documented = [...rows].flatMap(([, floor, names = '']) =>
@@ -236,7 +236,7 @@ test('rooms of the server import downwards only, on the floors of the table in a
   )
 })
 
-/** The files that import each other in circles, types included: taken away are, again and again, all without imports or importers. */
+/** Files in import cycles, including type imports: repeatedly removes all files without imports or importers. */
 function circular(importsByFile: ReadonlyMap<string, readonly string[]>): string[] {
   const left = new Map([...importsByFile].map(([file, imports]) => [file, new Set(imports)]))
   for (let before = -1; before !== left.size; ) {
@@ -250,7 +250,7 @@ function circular(importsByFile: ReadonlyMap<string, readonly string[]>): string
   return [...left.keys()].sort()
 }
 
-test('no files import each other in a circle, not even types', (t) => {
+test('no files import each other in a cycle, not even types', (t) => {
   const graph = sources().map((file) => {
     const found = importsOf(readFileSync(path.join(src, file), 'utf8')).filter(({ from }) =>
       from.startsWith('.'),
@@ -263,7 +263,7 @@ test('no files import each other in a circle, not even types', (t) => {
   t.deepEqual(circular(new Map(Object.entries(broken))), ['b', 'c', 'e'])
 })
 
-test('few files ask where they or Node are: once bundled they lie elsewhere, or nowhere', (t) => {
+test('few files use their own path or that of Node, because bundling changes both', (t) => {
   const asking = sources().filter((file) =>
     /import\.meta|process\.execPath/.test(
       readFileSync(path.join(src, file), 'utf8').replaceAll(comments, ''),
@@ -283,7 +283,7 @@ test('every folder of src has a rule', (t) => {
   for (const room of rooms) t.true(room in mayImport, room)
 })
 
-test('a fact that an agent says of itself stands in four files: as it says it, measures it, as a host shows it, and in words', (t) => {
+test("a fact about an agent is named in four files: its message, its measurement, the host's schema and its check", (t) => {
   const naming = sources().filter((file) => /\brunsAsRoot\b/.test(readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(naming.sort(), [
     'agent/processes/script-setting.ts',

@@ -23,11 +23,11 @@ const anchorOf = (heading: string) =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page's headings, as on GitHub. */
 const anchorsOf = (page: string) =>
   [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
 
-test('every link of a page leads to a file, and to a heading where it names one', (t) => {
+test('every link of a page leads to an existing file and heading', (t) => {
   const broken: string[] = []
   let seen = 0
   for (const page of pages)
@@ -43,7 +43,7 @@ test('every link of a page leads to a file, and to a heading where it names one'
   t.true(seen > 60, String(seen))
 })
 
-test('every page that code, tests and pages name by its path is there', (t) => {
+test('every page named by its path in code, tests and pages exists', (t) => {
   const missing = everything.flatMap(([path, text]) =>
     [...text.matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
       .filter(([named]) => !existsSync(named))
@@ -52,7 +52,7 @@ test('every page that code, tests and pages name by its path is there', (t) => {
   t.deepEqual(missing, [])
 })
 
-test('every source file that a comment or a page names by its path is there', (t) => {
+test('every source file named by its path in a comment or a page exists', (t) => {
   const sources = [...files('src'), ...files('test'), ...files('bench')].map((path) => `/${path}`)
   // Tests name files that do not exist; the compiler checks the paths of imports.
   const named = everything.filter(([path]) => path.endsWith('.md') || /^(?:src|bin|\.ci)\//.test(path))
@@ -68,17 +68,17 @@ test('every source file that a comment or a page names by its path is there', (t
   t.deepEqual(missing, [])
 })
 
-test('the configuration of HAProxy in the docs is that of examples/cluster, which the tests use', (t) => {
+test('the HAProxy configuration in the docs equals that of examples/cluster, which tests use', (t) => {
   t.true(
     read('docs/operate/several-servers.md').includes(`\`\`\`\n${read('examples/cluster/haproxy.cfg')}\`\`\``),
   )
 })
 
-test('the README is read in a minute', (t) => {
+test('the README is short enough to read in a minute', (t) => {
   t.true(read('README.md').trimEnd().split('\n').length <= 120)
 })
 
-test('the table of the contract has a row for each section, in order, and leads there', (t) => {
+test('the table of the contract has a row with a link for each section, in order', (t) => {
   const contract = read('docs/contract.md')
   const rows = [...contract.matchAll(/^\| \[(\d+)\]\((#[^)]+)\) \| \S/gm)].map(
     ([, number, to]) => `${number} ${to}`,
@@ -105,13 +105,13 @@ const sectionsOf = (page: string) =>
       text,
     ]),
   )
-/** A text with its lines joined, and those of its comments: a citation may go over the end of a line. */
+/** Joins the lines of a text and of its comments, because a citation may span lines. */
 const inOneLine = (text: string) => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/|#)?\s*/g, ' ')
-/** Whether a section or page has a heading, or a paragraph in bold, that begins so. */
+/** Whether a section or page has a heading, or a paragraph in bold, that begins with `title`. */
 const begins = (text: string, title: string) =>
   new RegExp(`^(#+ |- \\*\\*|\\*\\*)${title.replaceAll(/[.*+?()]/g, '\\$&')}`, 'm').test(text)
 
-test('what is cited can be looked up', (t) => {
+test('every citation has an existing target', (t) => {
   const contract = sectionsOf(read('docs/contract.md'))
   const reliability = read('docs/reliability.md')
   const base = read('docs/reference/base-api.md')
@@ -140,14 +140,14 @@ test('what is cited can be looked up', (t) => {
   t.true(seen > 250, String(seen))
 })
 
-test('no document outside of the repository is cited', (t) => {
+test('no document outside the repository is cited', (t) => {
   const outside =
     /contract-\d|\b(?:design|growth|house|toolchain|seed|style|packaging|use|attack)\.md|seed-only|\s\(seed[,)]|seed "|the seed's/
   const citing = everything.filter(([, text]) => outside.test(text)).map(([path]) => path)
   t.deepEqual(citing, [])
 })
 
-test('docs/reference/cli.md has every command once', (t) => {
+test('docs/reference/cli.md lists every command once', (t) => {
   const { commands } = JSON.parse(read('oclif.manifest.json')) as { commands: Record<string, unknown> }
   const rows = read('docs/reference/cli.md').match(/^\| `rsm .*$/gm) ?? []
   const named = rows.flatMap((row) =>
@@ -161,7 +161,7 @@ test('docs/reference/cli.md has every command once', (t) => {
   )
 })
 
-test('every file that docs/inside/contributing.md names is there', (t) => {
+test('every file named in docs/inside/contributing.md exists', (t) => {
   const named = [...read('docs/inside/contributing.md').matchAll(/`((?:src|test|\.ci)\/[\w./-]+)`/g)]
   t.true(named.length > 25)
   t.deepEqual(

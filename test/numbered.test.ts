@@ -17,10 +17,10 @@ const attacked = readFileSync('docs/security/attacked.md', 'utf8')
 const reliability = readFileSync('docs/reliability.md', 'utf8')
 const protocol = readFileSync('docs/reference/protocol.md', 'utf8')
 
-/** Numbers whose row names a program other than a test. */
+/** Numbers with a row that names a program other than a test. */
 const shownElsewhere = new Set(['S13'])
 
-test('the numbers that titles begin with are those of the pages', (t) => {
+test('the numbers at the start of titles are those of the pages', (t) => {
   t.deepEqual(numbersIn(attacked, /^\| (A\d\d) \|/gm), numbersIn(titles, /(A\d\d) /g))
   t.deepEqual(
     numbersIn(reliability, /^\| ([FS]\d\d) \|/gm).filter((number) => !shownElsewhere.has(number)),
@@ -32,8 +32,8 @@ test('the numbers that titles begin with are those of the pages', (t) => {
 })
 
 /**
- * The last cell of a row names tests and suites of test/ without their extensions, as `faults/store` and `contracts/noted-head`, or
- * other files by their path: each holds the number.
+ * The last cell of a row names tests and suites of test/ without extensions, such as `faults/store` and `contracts/noted-head`, or
+ * other files by their path. Each contains the number.
  */
 function holders(page: string) {
   return [...page.matchAll(/^\| ([AFLS]\d\d) \|.*\| ([^|]+) \|$/gm)].flatMap(([, number = '', cell = '']) =>
@@ -41,7 +41,7 @@ function holders(page: string) {
   )
 }
 
-test('each test that the pages name is there, and its title begins with the number', (t) => {
+test('each test named in the pages exists, and has a title that begins with the number', (t) => {
   const named = [...holders(attacked), ...holders(reliability)]
   t.true(named.length > 90)
   const missing = named.filter(({ number, path }) => {

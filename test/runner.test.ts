@@ -9,8 +9,8 @@ const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !file.startsWith('runner.test'))
   .map((file) => ({ file, text: readFileSync(join('test', file), 'utf8'), isLong: file.startsWith('long/') }))
 
-test('A18 no test asks to be waited for longer than the runner waits: else its one look comes too early, and it never looks again', (t) => {
-  // Milliseconds of silence after which ava.config.js ends what still runs.
+test("A18 no test sets a timeout longer than the runner's, because the runner checks only once and too early", (t) => {
+  // Milliseconds of silence after which ava.config.js ends running tests.
   const asked = tests.flatMap(({ file, text, isLong }) =>
     [...text.matchAll(/\bt\.timeout\(([\d_]*)/g)].map(([call, number = '']) => ({
       call: `${file}: ${call}`,
@@ -25,17 +25,17 @@ test('A18 no test asks to be waited for longer than the runner waits: else its o
   )
 })
 
-test('no test of the gate waits for a time: it waits for an event, by `until` or an injected clock', (t) => {
+test('no test of the gate sleeps: tests wait for events with `until` or an injected clock', (t) => {
   const gate = tests.filter(({ file, isLong }) => !isLong && file.endsWith('.test.ts'))
   t.true(gate.length > 200)
   t.deepEqual(
     gate.filter(({ text }) => /\bsetTimeout\b/.test(text)).map(({ file }) => file),
-    // A rule about sources names it.
+    // It names setTimeout in a rule about sources.
     ['architecture.test.ts'],
   )
 })
 
-test('A18 who waits for a program is told at once that it has ended, and its last words', async (t) => {
+test("A18 waiting for a program's output fails as soon as the program ends, with its last output", async (t) => {
   const start = (script: string) => {
     const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
     t.teardown(() => child.kill('SIGKILL'))

@@ -2,13 +2,13 @@ import test from 'ava'
 import { shortOf } from './helpers/chaos/verdict.ts'
 import { leastTrouble, nothingDone, troubleOf } from './helpers/cluster/trouble.ts'
 
-test('a run of a cluster in which nothing happened falls short of all that it must have come to', (t) => {
+test('a cluster run in which nothing happened is below every minimum', (t) => {
   const done = nothingDone()
   const minima = leastTrouble(done, 12)
   t.is(shortOf(troubleOf(done), minima).length, Object.keys(minima).length)
 })
 
-test('a run falls short of what it came to less often than it must, and of what nobody counted', (t) => {
+test('counts below their minimum and missing counts are reported', (t) => {
   const minima = { kills: 12, executions: 60, terminals: 3 }
   t.deepEqual(shortOf({ kills: 12, executions: 59 }, minima), [
     'executions: 59 instead of at least 60',
@@ -17,7 +17,7 @@ test('a run falls short of what it came to less often than it must, and of what 
   t.deepEqual(shortOf({ kills: 13, executions: 60, terminals: 3 }, minima), [])
 })
 
-test('servers that come to none of their fault points, or to few of them, are told', (t) => {
+test('servers that reach few or none of their fault points are reported', (t) => {
   const done = { ...nothingDone(), kills: 40, stops: 1, crashesOfPostgres: 1, handOvers: 1 }
   const told = (faultLives: number, missed: number) => {
     const all = { ...done, faultLives, missed: Array.from({ length: missed }, () => 'server.sent.after@1') }
