@@ -7,12 +7,12 @@ import { readFileSync } from 'node:fs'
 const phrases = [
   ['(?<!there )(?:is|are|was|were) none', 'invalid X, unknown X, X not found'],
   [
-    '(?<!there )(?:is|are|was|were) no (?!longer|later|more|less|fewer|different|better|worse)[a-z]\\w*',
+    '(?<!there )(?:is|are|was|were) no (?!longer|later|more|less|fewer|different|better|worse|link\\b)[a-z]\\w*',
     'is not a X, has no X',
   ],
   ['names? no', 'does not name a X, unknown X'],
   [
-    '(?<![\'"`=^]|as |user |owner |root, |shell of |/ |file: )(?:nobody|anybody)(?![\'"`:])',
+    '(?<![\'"`=^+]|as |user |owner |root, |shell of |/ |file: )(?:nobody|anybody)(?![\'"`:])',
     'name the program or request; of people: no one',
   ],
   ['somebody|whoever', 'name the program or request; of people: someone, the user'],

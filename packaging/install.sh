@@ -107,7 +107,7 @@ read_join() {
   fi
   case $join in
     rsm-join:*) ;;
-    *) fail 'what came on stdin is no join string: one begins with rsm-join:' ;;
+    *) fail 'stdin is not a join string: one begins with rsm-join:' ;;
   esac
   coded=$(printf '%s' "${join#rsm-join:}" | tr '_-' '/+')
   while [ $((${#coded} % 4)) != 0 ]; do coded=$coded=; done
@@ -221,7 +221,7 @@ over_ssh() {
       is_wanted "$part" || fail "nothing was installed: the executable did not come whole"
       end_part
       ;;
-    *) fail "what came over ssh is no answer: $word" ;;
+    *) fail "unexpected answer over ssh: $word" ;;
   esac
   echo "$mark ready"
   read -r join || exit 1
