@@ -18,7 +18,9 @@ test('a lookup cancelled before its turn never starts and does not delay others'
   const leaving = new AbortController()
   const second = look('second', leaving.signal)
   const others = Array.from({ length: 199 }, (_, at) => look(`other${at}`))
-  await t.throwsAsync(look('toomany'), { message: /toomany cannot be looked up: 200 others wait/ })
+  await t.throwsAsync(look('toomany'), {
+    message: /toomany cannot be looked up: 200 other lookups are queued/,
+  })
   leaving.abort()
   await t.throwsAsync(second, { message: /second cannot be looked up/ })
   const last = look('last')
