@@ -17,6 +17,7 @@ interface AppendUploadOptions {
   readonly remove: (file: FileRecord) => Promise<void>
   /** The record is already gone. */
   readonly discard: (id: string) => Promise<void>
+  /** Bytes. */
   readonly maxFileSize: number
 }
 

@@ -155,7 +155,10 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     if ((await store.get('files', id)) === undefined) await files.remove(id)
   }
 
-  /** Removes a secret file with the last task that needs it, and incomplete fetched files (contract §13). */
+  /**
+   * Removes a secret file with the last task that needs it, unless a schedule uses it; and incomplete fetched
+   * files (contract §13).
+   */
   async function taskEnded(taskId: string): Promise<void> {
     const task = await store.get('tasks', taskId)
     if (task?.fetch) for (const hostId of unfoldIds(task.hostSet ?? '')) await endFetch(taskId, hostId)

@@ -88,7 +88,7 @@ export function createAgentListener(
     const named = agentPath.exec(request.url ?? '')?.[1]
     if (named === undefined) throw new RsmError('not_found', 'No such path')
     if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))
-      throw new RsmError('forbidden', 'An agent token is valid for the link of its own agent only')
+      throw new RsmError('forbidden', 'An agent token can open only the link of its own agent')
     if (deps.links.refuses(caller.hostId)) throw new RsmError('conflict', sharedIdentity, { retryAfter: 300 })
     return caller
   }

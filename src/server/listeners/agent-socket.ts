@@ -56,6 +56,7 @@ export class AgentSocket implements AgentLink {
   readonly agentId: string
   readonly ofOurs: boolean
   hello: AgentHello | null = null
+  /** The agent closed the link because it was stopped. */
   isStopped = false
   /** Monotonic milliseconds of the last data frame in either direction, or the agent's last ping. */
   lastActivity: number
@@ -144,7 +145,10 @@ export class AgentSocket implements AgentLink {
     return this.#claim
   }
 
-  /** Pings after the claim: a link that waited for it may be older than the agent's link elsewhere. */
+  /**
+   * Pings after the claim, and holds frames until the pong. A link that waited for its claim may be older than
+   * the agent's link elsewhere.
+   */
   prove(claim: LinkClaim): void {
     this.#claim = claim
     this.#proof = { data: Buffer.from(String(claim.epoch)), since: this.#clock.monotonic() }

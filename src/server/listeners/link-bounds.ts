@@ -56,8 +56,10 @@ const strayPeriod = 100
  * counted as one. An rsm agent has at most 1,024 in flight.
  */
 const straysInFlight = 2048
+/** Tasks and sessions tracked per link. */
 const mostSubjects = 1024
 
+/** Budget of stray frames by agent, over all its links. */
 export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, strayPeriod)
 
 /** Counts the stray frames of one link (P31). */
@@ -71,7 +73,7 @@ export class StrayFrames {
     this.#agentId = agentId
   }
 
-  /** Counts a frame at `now` (monotonic milliseconds); false if the budget is exceeded. */
+  /** Counts a frame about a task or session at `now` (monotonic milliseconds); false above the budget. */
   take(about: string | null, now: number): boolean {
     return (about !== null && !this.#counts(about)) || this.#allowance.take(this.#agentId, now) === 0
   }
@@ -84,9 +86,7 @@ export class StrayFrames {
   }
 }
 
-/**
- * Backlog in bytes above which a link is not read, so that its agent holds the rest; and below which it is.
- */
+/** Backlog in bytes at which reading a link pauses, so that its agent holds the rest, and at which it resumes. */
 const linkHigh = 1024 * 1024
 const linkLow = 256 * 1024
 /** The same over all links; links with almost no backlog are read anyway. */

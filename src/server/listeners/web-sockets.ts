@@ -108,7 +108,10 @@ interface SheddingParts {
   clock: Clock
 }
 
-/** Gradually closes links while the store is unreachable. Returns a function that stops it. */
+/**
+ * Closes links gradually once the store is unreachable for too long, so that their agents connect elsewhere.
+ * Returns a function that stops it.
+ */
 export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
   let checkedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY
