@@ -13,7 +13,7 @@ const wasCut =
 
 /** Tasks of type INSTALL that this server owns and carries out itself, over SSH. */
 export interface Installs {
-  /** Starts due executions, stops cancelled ones, fails those left running by an earlier process. */
+  /** Starts due executions, stops cancelled ones, ends those that an earlier process left running as LOST. */
   reconcile(taskId: string): Promise<void>
   close(): void
 }
@@ -25,7 +25,7 @@ class TimedOut extends Error {}
 export function createInstalls(parts: EngineParts): Installs {
   const { executions, store, member, install, log } = parts
   const running = new Map<string, AbortController>()
-  /** Ids of due executions, in the order of the plan. */
+  /** Ids of due executions, in the order in which they became due. */
   const waiting = new Set<string>()
 
   function pump(): void {

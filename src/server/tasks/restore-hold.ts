@@ -145,7 +145,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     for (const taskId of previousTasks) await loseUnreceived(await executions.ofTask(taskId))
   }
 
-  /** Ends unreceived executions as LOST, except those sent over the current link. */
+  /** Ends unreceived executions as LOST, except those in flight over the current link to the same process. */
   async function loseUnreceived(all: readonly RunningExecution[]): Promise<void> {
     const isOnItsWay = ({ execution: { hostId, taskId } }: RunningExecution) =>
       states.get(hostId)?.named.has(taskId) === true

@@ -39,7 +39,8 @@ interface Parts {
   readonly member: Member
   readonly holdsLease: () => boolean
   /**
-   * Start of an open restore, or null: older deliveries are held, as they may have been sent (contract §16).
+   * Start of an open restore, or null. Older deliveries are held, because they may have been sent since the
+   * backup (contract §16).
    */
   readonly openSince: () => Promise<string | null>
   readonly facts: LocalFacts
@@ -109,7 +110,7 @@ export function createDeliveries(parts: Parts): Deliveries {
       }
     } catch (error) {
       if (!stopping.signal.aborted)
-        log.warn({ err: error, webhookId }, 'sending to a webhook failed; retrying')
+        log.warn({ err: error, webhookId }, 'processing the queue of a webhook failed; retrying')
       state.wakeAt = clock.now() + retryAfter
     }
   }

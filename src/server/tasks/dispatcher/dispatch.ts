@@ -81,6 +81,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
   }
 
+  /** Handles the hosts that were hinted in one turn in one step. */
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()

@@ -16,7 +16,8 @@ export interface Dispatcher extends Pick<Receiver, 'received' | 'phase' | 'outpu
   /** Catches up on lost hints and on work that a full disk delayed. */
   sweep(): Promise<void>
   /**
-   * Resends cancels; ends executions as LOST that linked agents do not report, or incomplete without output.
+   * Resends cancels. Ends as LOST executions that linked agents do not report, and as incomplete those whose
+   * output never arrives.
    */
   sweepRunning(): Promise<void>
   close(): void

@@ -57,6 +57,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
     return found
   }
 
+  /** Sends one acknowledgement for all output that became durable at once. */
   function acknowledge(link: AgentLink, taskId: string, incoming: Incoming): void {
     if (!link.hello || incoming.acknowledging) return
     incoming.acknowledging = true

@@ -159,7 +159,7 @@ export function createReconcile(
   }
 
   return {
-    /** Called after HELLO. `ready` is called once the store knows that the link accepts work. */
+    /** Called once a link is up, for rsm agents after HELLO. `ready`: the store knows that it accepts work. */
     async linked(link: AgentLink, ready?: () => void): Promise<void> {
       const { hostId, claim, hello } = link
       const state = states.of(hostId)

@@ -113,7 +113,7 @@ export function createSending(parts: EngineParts, states: HostStates): Sending {
       const [outbound, link] = [found.get(taskId), linkOf(hostId)]
       let now: RunningExecution | undefined
       try {
-        // It may have ended since it was marked: a cancel ends it if the agent has none.
+        // It may have ended since it was marked: a cancel ends it at once if the agent knows no cancels.
         now = await executions.find(taskId, hostId)
       } catch (error) {
         log.warn({ err: error }, 'could not read whether executions still run: not sending them')
