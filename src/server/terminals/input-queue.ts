@@ -23,7 +23,7 @@ import type { InputPlace, TerminalClient } from '../storage/ports/terminal-clien
 
 /** Characters per frame to the agent. */
 const pieceLength = 16 * 1024
-/** Bytes in flight to the agent above which the client is paused … */
+/** Characters in flight to the agent at which the client is paused, and at which it is resumed. */
 const high = 64 * 1024
 const low = 16 * 1024
 /** Characters of input kept while the host is disconnected. */

@@ -45,6 +45,7 @@ const lineEnd = Buffer.from(']\n')
 export class Recording {
   /** Sequence of the last stored output; output beyond the limit counts as stored. */
   written: number
+  /** Stored bytes, of whole lines. */
   bytes: number
   #seconds: number
   #last: number

@@ -161,7 +161,7 @@ export class LiveTerminal {
   attach(client: TerminalClient, after: number | null): Attachment {
     const previous = this.#stream
     this.#clientAwaySince = null
-    // A client that does not acknowledge misses only output that was never written to one.
+    // A client that does not acknowledge misses only output that was not written to any client yet.
     const { newest, delivered } = this.#progress
     const from = Math.min(newest, after ?? (client.acknowledges ? -1 : delivered))
     const stream = new ClientStream(client, from, false, () => {

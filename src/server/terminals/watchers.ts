@@ -79,12 +79,13 @@ export class Watchers {
   }
 }
 
-/** Bytes sent to a client that it has not acknowledged, or its socket has not taken. */
+/** Maximum bytes sent to a client that it has not acknowledged, or its socket has not taken. */
 const sendWindow = 256 * 1024
 
 /** A client's position in the output of a terminal. */
 export class ClientStream {
   readonly client: TerminalClient
+  /** Last sequence sent. */
   cursor: number
   /** Last sequence acknowledged, or taken by its socket. */
   delivered: number
