@@ -20,8 +20,8 @@ export interface StoreOwnership extends Ownership {
   /** Live servers as of the last poll. */
   readonly neighbours: Neighbours
   /**
-   * Whether the lease of a member of this process is valid, by the monotonic clock and from the start of its last renewal. False for
-   * members of other processes.
+   * Whether the lease of a member of this process is valid, by the monotonic clock and from the start of its
+   * last renewal. False for members of other processes.
    */
   holdsLease(member: Member): boolean
   /** Why others may consider this server dead, although its lease is valid; null if they do not. */
@@ -84,8 +84,9 @@ const listStatement = {
 }
 
 /**
- * Servers as rows of rsm.servers. A server lives until its lease expires. If its process dies, its session releases a lock, and others
- * end the lease; only the lease of a lost machine runs out. Rules: docs/inside/living-servers.md.
+ * Servers as rows of rsm.servers. A server lives until its lease expires. If its process dies, its session
+ * releases a lock, and others end the lease; only the lease of a lost machine runs out. Rules:
+ * docs/inside/living-servers.md.
  */
 export async function openOwnership({
   database,
