@@ -4,8 +4,8 @@ import type { Database } from './connection/database.ts'
 /** Clock of the store's time, advanced by the monotonic clock, so that steps of this machine's clock have no effect. */
 export interface StoreClock extends Clock {
   /**
-   * Corrects the clock by a time of the store (milliseconds since 1970) from an answer; `asked` and `heard` are monotonic. Moves only as
-   * far as the answer proves it wrong, so that slow answers have no effect.
+   * Corrects the clock by a time of the store (milliseconds since 1970) from an answer; `asked` and `heard`
+   * are monotonic. Moves only as far as the answer proves it wrong, so that slow answers have no effect.
    */
   learn(storeTime: number, asked: number, heard: number): void
 }

@@ -31,10 +31,10 @@ export interface PostgresRuns extends Runs {
 }
 
 /**
- * Records a new start of a server. Its marks are consecutive numbers in a row of its own. A mark is handed out once its number is
- * committed, after everything acknowledged before. So a PostgreSQL that loses acknowledged data loses the number too. It never gets it
- * back, because a number is only written over the previous one. Then this server must end; agents that know the lost number prove the
- * loss to the next start.
+ * Records a new start of a server. Its marks are consecutive numbers in a row of its own. A mark is handed
+ * out once its number is committed, after everything acknowledged before. So a PostgreSQL that loses
+ * acknowledged data loses the number too. It never gets it back, because a number is only written over the
+ * previous one. Then this server must end; agents that know the lost number prove the loss to the next start.
  */
 export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
   const { database, clock, log } = parts

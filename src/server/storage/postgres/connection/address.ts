@@ -25,8 +25,8 @@ export interface StoreAddress {
 }
 
 /**
- * As in libpq, but `verify-full` is the default for remote hosts. `require` accepts any certificate; `verify-full` checks it and the
- * host name.
+ * As in libpq, but `verify-full` is the default for remote hosts. `require` accepts any certificate;
+ * `verify-full` checks it and the host name.
  */
 export interface StoreTls {
   readonly mode: 'disable' | 'require' | 'verify-full'
@@ -45,8 +45,10 @@ export const tlsHint =
   'enable TLS in PostgreSQL and omit sslmode, so that the certificate is checked (sslrootcert=FILE for a CA of your own); or allow plain text with --insecure-store'
 
 /**
- * Parses `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. The first line
- * of `passwordFile` is the password, because `ps` would show one in the URL. `insecure` allows plain text to remote hosts.
+ * Parses
+ * `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`.
+ * The first line of `passwordFile` is the password, because `ps` would show one in the URL. `insecure` allows
+ * plain text to remote hosts.
  * @throws RsmError `usage`
  */
 export function readStoreAddress(
@@ -156,9 +158,10 @@ const pgpassLine = /^((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\
 const unescaped = (field: string) => field.replaceAll(/\\(.)/g, '$1')
 
 /**
- * Finds the password for this place in the first matching line of ~/.pgpass, or of the file in `PGPASSFILE`. As in libpq, `*` matches
- * everything, and a file that others may read is not used.
- * @throws RsmError `unavailable` if there is no password, because this is called only if PostgreSQL requires one
+ * Finds the password for this place in the first matching line of ~/.pgpass, or of the file in `PGPASSFILE`.
+ * As in libpq, `*` matches everything, and a file that others may read is not used.
+ * @throws RsmError `unavailable` if there is no password, because this is called only if PostgreSQL requires
+ * one
  */
 export async function passwordFor(address: StoreAddress, { host, port }: Place): Promise<string> {
   const file = process.env['PGPASSFILE'] ?? join(homedir(), '.pgpass')

@@ -1,6 +1,7 @@
 /**
- * Group commit: items that arrive while a batch is in flight form the next one. `run` gets items in the order of arrival and returns
- * a value for each; if it rejects, so does each item. A batch weighs at most `most`, unless its only item is heavier.
+ * Group commit: items that arrive while a batch is in flight form the next one. `run` gets items in the order
+ * of arrival and returns a value for each; if it rejects, so does each item. A batch weighs at most `most`,
+ * unless its only item is heavier.
  */
 export function batched<I, O>(
   run: (items: readonly I[]) => Promise<readonly O[]>,

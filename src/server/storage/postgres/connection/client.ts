@@ -81,8 +81,8 @@ const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
       }
 
 /**
- * Calls `late` after `patience` milliseconds, but first reads pending data, which after a stall of this process may hold the answer.
- * Returns a function that cancels the timeout.
+ * Calls `late` after `patience` milliseconds, but first reads pending data, which after a stall of this
+ * process may hold the answer. Returns a function that cancels the timeout.
  */
 export function afterReading(patience: number, late: () => void): () => void {
   let isWaited = true

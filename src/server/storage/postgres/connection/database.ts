@@ -17,7 +17,10 @@ const mostRepeats = 50
 /** Maximum milliseconds between two attempts. */
 const longestPause = 20
 
-/** Milliseconds to wait for a table lock: pg_dump holds its locks while it runs, and a waiting statement blocks all later ones. */
+/**
+ * Milliseconds to wait for a table lock: pg_dump holds its locks while it runs, and a waiting statement
+ * blocks all later ones.
+ */
 const lockPatience = 1_000
 
 type Values = readonly unknown[]
@@ -34,14 +37,18 @@ export type Ask = <R extends object>(statement: Statement | string, values?: Val
 export type Isolation = 'serializable' | 'read committed'
 
 /**
- * PostgreSQL for the ports. Calls reject with RsmError `unavailable` if it is unreachable, a standby, or too slow. Statements in flight
- * may or may not have been executed. Other errors of statements are passed on unchanged.
+ * PostgreSQL for the ports. Calls reject with RsmError `unavailable` if it is unreachable, a standby, or too
+ * slow. Statements in flight may or may not have been executed. Other errors of statements are passed on
+ * unchanged.
  */
 export interface Database {
   readonly name: string
   readonly address: StoreAddress
   ask<R extends object>(pool: PoolName, statement: Statement | string, values?: Values): Promise<R[]>
-  /** Runs a transaction. `work` runs again after a conflict, so it must have no effects except through `ask`. */
+  /**
+   * Runs a transaction, SERIALIZABLE by default. `work` runs again after a conflict, so it must have no effects
+   * except through `ask`.
+   */
   transaction<T>(pool: PoolName, work: (ask: Ask) => Promise<T>, isolation?: Isolation): Promise<T>
   /** Opens a dedicated connection to the primary, which the caller ends. `isPatient`: statements have no timeout. */
   connect(isPatient?: boolean): Promise<pg.Client>

@@ -131,8 +131,8 @@ function hears(client: pg.Client, payload: string): Promise<boolean> {
 }
 
 /**
- * Refuses a pooler such as pgbouncer that gives each transaction another session. Servers need their own, for LISTEN and for locks that
- * end with it.
+ * Refuses a pooler such as pgbouncer that gives each transaction another session. Servers need their own, for
+ * LISTEN and for locks that end with it.
  * @throws RsmError `unavailable`
  */
 export async function refusePooler(database: Database): Promise<void> {

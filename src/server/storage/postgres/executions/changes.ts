@@ -16,8 +16,8 @@ interface Found {
 }
 
 /**
- * Finds changes of transactions that were not finished at the last query. The cursor is the oldest unfinished transaction, so that no
- * change is missed, whatever the order of commits. A change may be returned twice.
+ * Finds changes of transactions that were not finished at the last query. The cursor is the oldest unfinished
+ * transaction, so that no change is missed, whatever the order of commits. A change may be returned twice.
  * $1: the task or tasks, $2: the cursor, $3: the timeline of $2.
  */
 const now = `now as materialized (

@@ -60,8 +60,8 @@ export const idOf = (taskId: string, hostId: number): string => `${taskId}/${hos
 export const rowsAtOnce = 2000
 
 /**
- * Reads rows of a task in pages, ordered by host. Parameters of `statement`: $1 the task, $2 the last host of the previous page, $3 the
- * page size.
+ * Reads rows of a task in pages, ordered by host. Parameters of `statement`: $1 the task, $2 the last host of
+ * the previous page, $3 the page size.
  */
 export async function readPaged<R extends { host_id: number }>(
   database: Database,

@@ -66,8 +66,8 @@ export class Steps {
   }
 
   /**
-   * Changes executions, each by one guarded write. `decide` gets each record that has not ended, and returns the next one, or null to
-   * leave it. Returns the changed executions; rejects if some could not be written.
+   * Changes executions, each by one guarded write. `decide` gets each record that has not ended, and returns
+   * the next one, or null to leave it. Returns the changed executions; rejects if some could not be written.
    */
   async change(
     point: Point | null,

@@ -114,8 +114,9 @@ interface Cancel {
 }
 
 /**
- * Cancels tasks with many executions. The request is stored with the task's record, and from then on no execution is sent. Then each
- * execution is changed, with no lock for longer than a statement. If the server dies meanwhile, another one finishes the cancel.
+ * Cancels tasks with many executions. The request is stored with the task's record, and from then on no
+ * execution is sent. Then each execution is changed, with no lock for longer than a statement. If the server
+ * dies meanwhile, another one finishes the cancel.
  */
 interface Cancels {
   note(ask: Ask, cancel: Cancel): Promise<void>

@@ -14,8 +14,8 @@ const ofHostsText = `select h as host_id from unnest($1::bigint[]) as h where ex
     select from rsm.executions where host_id = h and ${waits})`
 
 /**
- * Finds hosts that have executions to take. Called each second for all linked hosts: usually few executions wait, and reading those is
- * faster than checking each host.
+ * Finds hosts that have executions to take. Called each second for all linked hosts: usually few executions
+ * wait, and reading those is faster than checking each host.
  */
 export function createWaiting(
   database: Database,

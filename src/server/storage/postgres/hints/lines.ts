@@ -111,7 +111,8 @@ function pushVarint(bytes: number[], value: number): void {
 }
 
 /**
- * Encodes sorted ids as differences, in base64 texts of at most 6,700 characters. A selection of 3,000 among 100,000 hosts takes 4 KB.
+ * Encodes sorted ids as differences, in base64 texts of at most 6,700 characters. A selection of 3,000 among
+ * 100,000 hosts takes 4 KB.
  */
 export function encodeIds(ids: Iterable<number>): string[] {
   const texts: string[] = []

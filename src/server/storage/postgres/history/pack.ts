@@ -11,8 +11,9 @@ const mostDecimals = 3
 const largestWhole = 2 ** 51
 
 /**
- * One number of each sample: the count of decimals, the first number scaled to an integer, and the differences. Without differences if
- * all are equal. Numbers with more decimals follow -1 unchanged. Null if the numbers derive from others.
+ * One number of each sample: the count of decimals, the first number scaled to an integer, and the
+ * differences. Without differences if all are equal. Numbers with more decimals follow -1 unchanged. Null if
+ * the numbers derive from others.
  */
 type Column = number[] | null
 

@@ -43,8 +43,8 @@ const isOneTooMany = `cardinality(${recent}) >= ${tooMany - 1}`
 const hasHolder = isLiving('l', { epoch: 'server_epoch' })
 
 /**
- * Draws the epoch while the row is locked, so that the later of two claims has the higher one. Waits for writes for the previous link,
- * which lock the row as well.
+ * Draws the epoch while the row is locked, so that the later of two claims has the higher one. Waits for
+ * writes for the previous link, which lock the row as well.
  */
 const claims = {
   name: 'links.claim',

@@ -40,8 +40,8 @@ function rowsOf({ id, lines }: Stretch, next: number): AuditRow[] {
 }
 
 /**
- * Turns a log into rows that preserve it byte for byte. Errors: `conflict` if its last entry does not have the highest id, because new
- * entries follow the highest id.
+ * Turns a log into rows that preserve it byte for byte. Errors: `conflict` if its last entry does not have
+ * the highest id, because new entries follow the highest id.
  */
 export async function* auditRows(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<AuditRow> {
   let stretch: Stretch = { id: 0, lines: [] }

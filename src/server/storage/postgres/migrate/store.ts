@@ -127,9 +127,9 @@ async function opened(
 }
 
 /**
- * Opens an empty store, on which no server starts before `openStore`; `from`: the store to move there. Writes are not flushed to disk
- * one by one; the last statement does that.
- * Errors: `conflict` if it is in use or not empty, `unavailable` as for a server.
+ * Opens an empty store, on which no server starts before `openStore`; `from`: the store to move there. Writes
+ * are not flushed to disk one by one; the last statement does that. Errors: `conflict` if it is in use or not
+ * empty, `unavailable` as for a server.
  */
 export const openTarget = (address: StoreAddress, from: string, log: Log): Promise<MovingStore> =>
   opened(address, log, async (store) => {

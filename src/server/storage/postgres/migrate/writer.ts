@@ -174,7 +174,10 @@ async function writeVersions(ask: Ask, group: readonly Items['versions'][]): Pro
 
 type OutputPiece = ReturnType<typeof splitLine> & { readonly taskId: string; readonly id: number }
 
-/** Splits logs into pieces from which a reader can restore the same bytes. Errors: `gone` for a line that it could not restore. */
+/**
+ * Splits logs into pieces from which a reader can restore the same bytes. Errors: `gone` for a line that it
+ * could not restore.
+ */
 async function* piecesOf(items: AsyncIterable<Items['output']>): AsyncGenerator<OutputPiece> {
   for await (const { blob, bytes } of blobsOf(items)) {
     let id = 0

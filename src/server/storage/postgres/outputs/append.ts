@@ -42,9 +42,9 @@ interface Run extends Guard {
 const keyOf = (taskId: string, hostId: number) => `${taskId}/${hostId}`
 
 /**
- * Stores a batch in one statement. Advances `out_seq` of each execution from exactly the sequence before its pieces to the last one.
- * Locks the head of each task until the commit, to assign ids, and inserts the pieces. Locks are taken in id order. Ids advance by the
- * bytes of each line.
+ * Stores a batch in one statement. Advances `out_seq` of each execution from exactly the sequence before its
+ * pieces to the last one. Locks the head of each task until the commit, to assign ids, and inserts the
+ * pieces. Locks are taken in id order. Ids advance by the bytes of each line.
  */
 const textOf = (table: string, isGuarded: boolean) => `with run as materialized (
     select * from jsonb_to_recordset($1::jsonb) as r(t text, h bigint, e bigint, b bigint, s bigint, o bigint, x bigint, n int)),

@@ -46,8 +46,8 @@ const forgottenDays = 2
 const tasksAtOnce = 20
 
 /**
- * Removes the output of tasks, at once for readers. Large output also frees its space at once. Other output waits for the last task of
- * its day, whose table is then dropped, but at most `forgottenDays`.
+ * Removes the output of tasks, at once for readers. Large output also frees its space at once. Other output
+ * waits for the last task of its day, whose table is then dropped, but at most `forgottenDays`.
  */
 function createForget(database: Database): (taskId: string) => Promise<void> {
   async function removePieces(taskId: string): Promise<void> {
@@ -66,7 +66,10 @@ function createForget(database: Database): (taskId: string) => Promise<void> {
     await database.ask('api', 'delete from rsm.outputs_forgotten where task_id = $1', [taskId])
   }
 
-  /** Drops the table of a past day without tasks, or leaves it for a later call if it is in use. False if tasks remain. */
+  /**
+   * Drops the table of a past day without tasks, or leaves it for a later call if it is in use. False if the day
+   * is not over or tasks remain.
+   */
   async function dropTable(taskId: string): Promise<boolean> {
     const day = dayOf(taskId)
     if (day === null || !isOver(day, Date.now())) return false

@@ -26,8 +26,8 @@ export const isLiving = (row: string, { name = 'server', epoch = 'epoch' } = {})
 export const milliseconds = (parameter: string): string => `${parameter}::float8 * interval '1 ms'`
 
 /**
- * Milliseconds after a restart of PostgreSQL in which missing locks are ignored. The restart releases all locks, and servers need time to
- * take theirs again.
+ * Milliseconds after a restart of PostgreSQL in which missing locks are ignored. The restart releases all
+ * locks, and servers need time to take theirs again.
  */
 export const settleTime = 5_000
 /** Milliseconds that a process has to end after its successor started. */

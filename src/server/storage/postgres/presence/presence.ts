@@ -42,8 +42,8 @@ const keptIntervals = 4
 const keptAtLeast = 600_000
 
 /**
- * Keeps the hosts of all servers in memory and judges them by this server's monotonic clock. Each second, writes news of own agents to
- * rsm.presence and reads what other servers wrote.
+ * Keeps the hosts of all servers in memory and judges them by this server's monotonic clock. Each second,
+ * writes news of own agents to rsm.presence and reads what other servers wrote.
  */
 export async function openPresence(options: PresenceOptions): Promise<Presence> {
   const { database, channel, neighbours, clock, log } = options

@@ -121,7 +121,10 @@ export async function forgetHeard(database: Database, before: number): Promise<v
   await database.ask('write', 'delete from rsm.presence_heard where at < $1', [before])
 }
 
-/** Start of the oldest live server, in milliseconds since 1970; null if none. Checks locks, because a killed server keeps its lease. */
+/**
+ * Start of the oldest live server, in milliseconds since 1970; null if none. Checks locks, because a killed
+ * server keeps its lease.
+ */
 export async function readListeningSince(database: Database): Promise<number | null> {
   const [row] = await database.ask<{ since: number | null }>(
     'api',

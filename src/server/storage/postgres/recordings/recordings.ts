@@ -117,7 +117,10 @@ const damaged = (session: string, place: string) =>
 const isCorrupt = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('XX')
 
-/** Condition for chunks of recording $1 with bytes from $2 to $3. The first one may begin earlier, because packing joins chunks. */
+/**
+ * Condition for chunks of recording $1 with bytes from $2 to $3. The first one may begin earlier, because
+ * packing joins chunks.
+ */
 const wantedChunks = `recording = $1 and start < $3 and start >= coalesce(
     (select max(c.start) from rsm.recording_chunks c where c.recording = $1 and c.start <= $2), $2)
   order by start`

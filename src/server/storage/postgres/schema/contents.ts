@@ -2,8 +2,8 @@
 const part = (path: string) => `text collate "C" generated always as (rsm.audit_part(line, '${path}')) stored`
 
 /**
- * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, such as a log file may contain, is in
- * `damaged`, with everything up to the next entry.
+ * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, such as a
+ * log file may contain, is in `damaged`, with everything up to the next entry.
  */
 export const audit: readonly string[] = [
   // PostgreSQL rejects JSON with an escaped NUL or half a surrogate pair, so such escapes become plain text.
@@ -73,9 +73,10 @@ export const audit: readonly string[] = [
 ]
 
 /**
- * Metrics of hosts. New samples are rows of `metrics_fresh`, in the partition of their hour; four partitions take turns. When the hour is
- * over, a server packs it into `metrics_packed`: a row for each host, hour and UTC day of the samples. Its partitions are days, which a
- * sweep drops. Times are milliseconds since the epoch.
+ * Metrics of hosts. New samples are rows of `metrics_fresh`, in the partition of their hour; four partitions
+ * take turns. When the hour is over, a server packs it into `metrics_packed`: a row for each host, hour and
+ * UTC day of the samples. Its partitions are days, which a sweep drops. Times are milliseconds since the
+ * epoch.
  */
 export const metrics: readonly string[] = [
   `create table rsm.metrics_fresh(
@@ -135,8 +136,9 @@ export const metrics: readonly string[] = [
 ]
 
 /**
- * Recordings of terminal sessions in chunks, each at its offset, without gaps. A newer `writer` fences the previous one. `aside`: when it
- * was moved aside, and stopped being a recording. Chunks before `packed` are packed into large ones.
+ * Recordings of terminal sessions in chunks, each at its offset, without gaps. A newer `writer` fences the
+ * previous one. `aside`: when it was moved aside, and stopped being a recording. Chunks before `packed` are
+ * packed into large ones.
  */
 export const recordings: readonly string[] = [
   `create table rsm.recordings(
@@ -205,8 +207,8 @@ export const recordings: readonly string[] = [
 ]
 
 /**
- * Bytes of files on their way to or from hosts, in chunks of a content. Finished files with equal bytes share one content, which then
- * has a sha256.
+ * Bytes of files on their way to or from hosts, in chunks of a content. Finished files with equal bytes share
+ * one content, which then has a sha256.
  */
 export const files: readonly string[] = [
   `create table rsm.file_contents(

@@ -7,8 +7,8 @@ import { records } from './records.ts'
 import { executions, outputs, servers } from './running.ts'
 
 /**
- * A change of the schema. It only adds, because servers of the previous version keep running. Obsolete parts are removed one version
- * later. `oldestServer`: the first schema whose servers still work with it.
+ * A change of the schema. It only adds, because servers of the previous version keep running. Obsolete parts
+ * are removed one version later. `oldestServer`: the first schema whose servers still work with it.
  */
 interface Migration {
   readonly number: number

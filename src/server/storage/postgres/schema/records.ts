@@ -7,8 +7,9 @@ const unique = 'text collate "C" unique deferrable initially deferred'
 const text = 'text collate "C"'
 
 /**
- * A table for each noun of storage/records/records.ts. `rec` is the record unchanged: JSON as text, which keeps unknown fields, any
- * character and the order of keys. Queries use the other columns, filled by `indexes`, `asked` and `orders`.
+ * A table for each noun of storage/records/records.ts. `rec` is the record unchanged: JSON as text, which
+ * keeps unknown fields, any character and the order of keys. Queries use the other columns, filled by
+ * `indexes`, `asked` and `orders`.
  */
 export const records: readonly string[] = [
   `create table rsm.hosts(

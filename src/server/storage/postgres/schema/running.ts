@@ -19,8 +19,8 @@ export const servers: readonly string[] = [
   'create sequence rsm.epochs',
   // Time by which leases, tickets and signatures expire on all servers. Tests replace it.
   'create function rsm.now() returns timestamptz language sql volatile as $$ select clock_timestamp() $$',
-  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that
-  // sees another's advisory lock released ends its lease.
+  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which
+  // servers live: a server that sees another's advisory lock released ends its lease.
   `create table rsm.servers (
     name text primary key,
     epoch bigint not null,
@@ -37,8 +37,9 @@ export const servers: readonly string[] = [
     epoch bigint not null
   ) with (fillfactor = 60)`,
 
-  // Logged: epochs must outlive a crash. Each claim changes `epoch`; a released link keeps it and has no server. A write for a link
-  // locks its row FOR SHARE. `replaced_at`: the replacements of the last minute, the oldest first.
+  // Logged: epochs must outlive a crash. Each claim changes `epoch`; a released link keeps it and has no
+  // server. A write for a link locks its row FOR SHARE. `replaced_at`: the replacements of the last minute,
+  // the oldest first.
   `create table rsm.links (
     host_id bigint primary key,
     agent_id text not null,
@@ -52,8 +53,9 @@ export const servers: readonly string[] = [
   ) with (fillfactor = 60)`,
   'create index links_refused on rsm.links (host_id) where refused_until is not null',
 
-  // Hosts as servers know them, in parts (presence/host-patch.ts). `turn` ascends with each write, in the order of the commits; `heard_at` orders
-  // `beat`, in milliseconds since 1970, and `link_epoch` orders `link`. Logged, so that it survives a crash of PostgreSQL and the promotion of a standby.
+  // Hosts as servers know them, in parts (presence/host-patch.ts). `turn` ascends with each write, in the
+  // order of the commits; `heard_at` orders `beat`, in milliseconds since 1970, and `link_epoch` orders
+  // `link`. Logged, so that it survives a crash of PostgreSQL and the promotion of a standby.
   'create sequence rsm.presence_turns',
   `create table rsm.presence (
     host_id bigint primary key,
@@ -76,7 +78,7 @@ export const servers: readonly string[] = [
     ids text not null
   )`,
   'create index presence_heard_turn on rsm.presence_heard (turn)',
-  // Newest report of each host, for servers without its link. Unlogged, because reports repeat within a minute.
+  // Newest report of each host, for servers that did not get it themselves. Unlogged, because reports repeat within a minute.
   `create unlogged table rsm.presence_metrics (
     host_id bigint primary key,
     at bigint not null,
@@ -97,15 +99,17 @@ export const servers: readonly string[] = [
 ]
 
 /**
- * Executions of running tasks. The functions send them (docs/inside/sent-once.md) at a cost per host that does not grow with the table.
- * PostgreSQL may plan a plain statement while rsm.executions is empty, and keep that plan, which reads the whole table once per host.
- * The functions forbid sequential scans, join from the hosts to their rows, and find the rows that they have locked by `ctid`.
+ * Executions of running tasks. The functions send them (docs/inside/sent-once.md) at a cost per host that
+ * does not grow with the table. PostgreSQL may plan a plain statement while rsm.executions is empty, and keep
+ * that plan, which reads the whole table once per host. The functions forbid sequential scans, join from the
+ * hosts to their rows, and find the rows that they have locked by `ctid`.
  */
 export const executions: readonly string[] = [
-  // `rec` is the record; columns for queries are generated from it. `rev` counts its changes: a write requires the `rev` that it was decided on.
-  // `xid`: transaction of the last change, null before the first; others find changes by it. `epoch`: of the link that it was marked for or
-  // that has taken it over, or of the member that runs it over SSH. `out_seq` and the three after it: its stored output.
-  // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
+  // `rec` is the record; columns for queries are generated from it. `rev` counts its changes: a write
+  // requires the `rev` that it was decided on. `xid`: transaction of the last change, null before the first;
+  // others find changes by it. `epoch`: of the link that it was marked for or that has taken it over, or of
+  // the member that runs it over SSH. `out_seq` and the three after it: its stored output. `attempt`: number
+  // of the take that sent it, counted by the server whose link has it; null after a take-over.
   `create table rsm.executions(
     task_id text collate "C" not null, host_id bigint not null, position int not null, over_ssh bool not null,
     rec jsonb not null,
@@ -119,8 +123,9 @@ export const executions: readonly string[] = [
   `create index executions_open on rsm.executions (host_id, status, due_at, task_id) where status in ('PENDING', 'RUNNING')`,
   `create index executions_waiting on rsm.executions (host_id)
     where status = 'PENDING' and due_at is not null and not over_ssh`,
-  // Executions of a task by status: the sum over its slots. The statement that changes executions also changes their counts. It does so last,
-  // in the order of the key, so that each lock is held only for the commit. Each connection uses one slot, to avoid waiting for other commits.
+  // Executions of a task by status: the sum over its slots. The statement that changes executions also
+  // changes their counts. It does so last, in the order of the key, so that each lock is held only for the
+  // commit. Each connection uses one slot, to avoid waiting for other commits.
   `create table rsm.execution_counts(
     task_id text collate "C" not null, status text collate "C" not null, slot int not null default pg_backend_pid() % 8,
     count bigint not null, primary key (task_id, status, slot)) with (fillfactor = 50)`,
@@ -130,7 +135,8 @@ export const executions: readonly string[] = [
   `create table rsm.cancels(
     task_id text collate "C" primary key, at text not null, error text, since timestamptz not null default clock_timestamp())`,
 
-  // `offers`, by host: e the epoch of the link, c its capacity, p what sending changes, d the ranges of attempts whose answers were lost.
+  // `offers`, by host: e the epoch of the link, c its capacity, p what sending changes, d the ranges of
+  // attempts whose answers were lost.
   `create function rsm.executions_take(offers jsonb, this_attempt bigint) returns setof rsm.executions language plpgsql ${byIndex} as $$
   declare
     chosen tid[];
@@ -164,8 +170,8 @@ export const executions: readonly string[] = [
         attempt = this_attempt, rev = e.rev + 1, xid = pg_current_xact_id()
       where e.ctid = any (chosen) returning e.*;
   end $$`,
-  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record is unchanged; `attempt` is cleared, because each server
-  // counts its own.
+  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record is unchanged; `attempt` is
+  // cleared, because each server counts its own.
   `create function rsm.executions_take_over(claims jsonb) returns setof rsm.executions language plpgsql ${byIndex} as $$
   declare
     chosen tid[];
@@ -194,11 +200,13 @@ export const executions: readonly string[] = [
 
 /** Output of tasks, and the results of those that ended. */
 export const outputs: readonly string[] = [
-  // `last`: the highest id of the task's output. An append locks the row until it commits, so that ids come in the order of commits.
+  // `last`: the highest id of the task's output. An append locks the row until it commits, so that ids come
+  // in the order of commits.
   `create table rsm.output_heads(
     task_id text collate "C" primary key, last bigint not null, bytes bigint not null) with (fillfactor = 50)`,
-  // A table for each day of task ids, created on demand, so that expired output is dropped with its table. `at`: milliseconds since 1970.
-  // `bytes`: of the text as UTF-8. `data`: the text as JSON, with quotes. `phase`: index in `phases` of core/tasks/gates.ts; 0 is the script.
+  // A table for each day of task ids, created on demand, so that expired output is dropped with its table.
+  // `at`: milliseconds since 1970. `bytes`: of the text as UTF-8. `data`: the text as JSON, with quotes.
+  // `phase`: index in `phases` of core/tasks/gates.ts; 0 is the script.
   `create table rsm.outputs(
     task_id text collate "C" not null, id bigint not null, host_id bigint not null, is_stderr bool not null,
     sequence bigint not null, at bigint not null, bytes int not null, data bytea not null,

@@ -133,8 +133,9 @@ async function placeNow(database: Database): Promise<Place> {
 }
 
 /**
- * Finds changes that are visible now but were not in the snapshot of the last poll. So each transaction is found once, whatever the
- * order of commits. `missed`: some changes were swept, or PostgreSQL was restored or failed over.
+ * Finds changes that are visible now but were not in the snapshot of the last poll. So each transaction is
+ * found once, whatever the order of commits. `missed`: some changes were swept, or PostgreSQL was restored or
+ * failed over.
  */
 const pollText = `with now as (select pg_current_snapshot() as snapshot, ${timeline} as timeline)
   select now.snapshot::text, now.timeline,

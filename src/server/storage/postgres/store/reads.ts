@@ -16,8 +16,8 @@ interface Row {
 }
 
 /**
- * Reads records through `ask`: committed ones, or those that its transaction sees. `isLocking`: locks records read by id until the end
- * of the transaction.
+ * Reads records through `ask`: committed ones, or those that its transaction sees. `isLocking`: locks records
+ * read by id until the end of the transaction.
  */
 export function createReads(ask: Ask, isLocking = false): Reads {
   async function getMany<N extends Noun>(
@@ -80,7 +80,7 @@ interface Sql {
 
 const nothing = 'false'
 
-/** Selects the records of a query and their total outside its window; one row without a record if the window is empty. */
+/** Selects the records of a query and the number of all matches; one row without a record if the window is empty. */
 export function statementOf(noun: Noun, query: AnyQuery): Sql {
   const table = tableOf(noun)
   const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
@@ -154,7 +154,7 @@ function orderOf(table: Table, order: string): { columns: string[]; way: string 
   return { columns: isOwn ? [`"${column}"`, 'id'] : ['id'], way: order === 'desc' ? ' desc' : '' }
 }
 
-/** Whether no index has the order of the list: then all matches are found first, once, without their records. */
+/** Whether a condition has no index in the list's order: then all matches are found first, without records. */
 const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
   Boolean(contains?.text) || Object.values<unknown>(has).some((members) => members !== undefined)
 

@@ -19,8 +19,8 @@ export interface PostgresStore extends Store {
    */
   transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
   /**
-   * Like `transactAsk`, for work that often runs concurrently and should not be repeated. Records that `work` gets by id are locked; it
-   * must `lock` anything else that it decides on by a name.
+   * Like `transactAsk`, for work that often runs concurrently and should not be repeated. Records that `work`
+   * gets by id are locked; it must `lock` anything else that it decides on by a name.
    */
   transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
   /** Reads changes of other servers now, and notifies watchers. */

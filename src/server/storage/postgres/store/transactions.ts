@@ -10,7 +10,7 @@ import { createReads } from './reads.ts'
 import { tableOf } from './tables.ts'
 import { areApart, conflictOf, isClash } from './unique-keys.ts'
 
-/** Works per transaction of PostgreSQL, because a conflict repeats all of them. */
+/** Maximum works per transaction and commit of PostgreSQL, because a conflict repeats all of them. */
 const maxBatch = 64
 /** Queue limit, reached only if PostgreSQL hangs: then refuse further work. */
 const maxQueued = 20_000
@@ -33,8 +33,8 @@ export type RunOpen = <T>(work: (open: Open) => Promise<T>) => Promise<T>
 class Entangled extends Error {}
 
 /**
- * Runs the transactions of one process in order, many in one transaction of PostgreSQL. Otherwise many agents that register with one
- * token would conflict with each other.
+ * Runs the transactions of one process in order, many in one transaction of PostgreSQL. Otherwise many agents
+ * that register with one token would conflict with each other.
  */
 export class TransactionQueue {
   readonly #run: RunOpen
@@ -131,8 +131,8 @@ async function runEach(open: Open, all: readonly Waiting[], changes: Changes): P
 }
 
 /**
- * Makes the `tx` of a transaction. Puts and removals wait in `changes` until PostgreSQL must see them. `isLocking`: the transaction is
- * READ COMMITTED and locks records that it reads by id.
+ * Makes the `tx` of a transaction. Puts and removals wait in `changes` until PostgreSQL must see them.
+ * `isLocking`: the transaction is READ COMMITTED and locks records that it reads by id.
  */
 export function viewOf(open: Open, changes: Changes, isLocking = false): Transaction {
   const { ask, ids, seen } = open

@@ -57,8 +57,9 @@ async function otherOf(noun: Noun, index: Index, changes: Changes, reads: Reads)
 type ById = ReadonlyMap<Id, AnyRecord | null>
 
 /**
- * Whether each work of a shared transaction uses only unique keys that were free in its turn. PostgreSQL checks keys at the commit,
- * when a later work may have freed one that an earlier work must not have. `seen` has each changed record as it was before all works.
+ * Whether each work of a shared transaction uses only unique keys that were free in its turn. PostgreSQL
+ * checks keys at the commit, when a later work may have freed one that an earlier work must not have. `seen`
+ * has each changed record as it was before all works.
  */
 export function areApart(works: readonly Changes[], seen: Seen): boolean {
   return nouns.every((noun) => {
