@@ -23,6 +23,7 @@ export interface Facts {
   stream: { route: string; opened: boolean }
   /** An agent sent a frame for a task or session that is not its host's (contract §6). */
   foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
+  /** A link was closed because of stray frames (contract §6). */
   strayFrames: { agentId: string; hostId: number }
   /** An agent refused a message as not signed by this server (reliability S05). */
   distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }

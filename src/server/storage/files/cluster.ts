@@ -123,6 +123,7 @@ function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
     clock.monotonic() < (refusedUntil.get(hostId) ?? 0) && holderNow(hostId) !== null
   const isCurrentNow = ({ hostId, epoch }: LinkClaim) => claimed.get(hostId)?.claim.epoch === epoch
 
+  /** Returns whether it is one too many. */
   function countReplacement(hostId: number): boolean {
     const now = clock.monotonic()
     const times = [...(replaced.get(hostId) ?? []), now].filter((time) => now - time < replacementWindow)

@@ -157,7 +157,7 @@ async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
   return hosts.map(({ hostname }) => hostname)
 }
 
-/** Keeps the secret parameters of tasks: as they cannot be opened, nothing starts without them. */
+/** Keeps the secret parameters of tasks: a task whose parameters cannot be opened never starts without them. */
 async function dropSealed(
   tx: Transaction,
 ): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks' | 'webhooks'>> {

@@ -2,7 +2,7 @@ import type { AgentHello, FromServer, Payloads } from '../../../core/protocol/me
 import type { LinkClaim } from './cluster.ts'
 
 /**
- * Live link to an agent, as the scheduler and terminals use it; `listeners` creates it and hides the socket.
+ * Live link to an agent, as engine and terminals use it; `listeners` creates it and hides the socket.
  */
 export interface AgentLink {
   readonly hostId: number

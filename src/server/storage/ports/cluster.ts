@@ -128,7 +128,7 @@ export interface Relay {
   serve(member: Member, site: TerminalSite): () => void
   /** Null if this incarnation of the server serves no sessions. */
   at(server: Member): Promise<TerminalSite | null>
-  /** Server that has a session; null if none that is reachable has it. */
+  /** Site of the server that has a session; null if none. Rejects if a live server does not answer. */
   having(sessionId: string): Promise<TerminalSite | null>
 }
 

@@ -82,7 +82,7 @@ export interface Executions {
   /** Ends due executions that were not sent. */
   unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /** Stores results and ends the task, in one step with writes of `also`; null while one is open. */
+  /** Ends the task and stores its results, in one step with writes of `also`; null while an execution is open. */
   finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
 
   /**

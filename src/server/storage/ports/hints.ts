@@ -15,7 +15,7 @@ export interface HintTopics {
   link: { id: number; epoch: number }
   /** A server of the store joined, left or lapsed: its tasks may be free and its links gone. */
   server: { id: string }
-  /** A token ended (logout, revocation, new password or role): its streams must close (contract §2). */
+  /** A token ended (logout, revocation, new password or role): its streams and terminals must close (contract §2). */
   tokenEnded: { id: number }
   /** An agent's token was revoked, or its host deleted. */
   agentRevoked: { id: string }

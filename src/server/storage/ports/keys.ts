@@ -2,7 +2,7 @@ import type { RunMark } from '../../../core/protocol/messages.ts'
 import type { SignedType } from '../../../core/signing.ts'
 import type { KeyRecord } from '../records/run.ts'
 
-/** The server's keys, which all servers of a store share; apart from it, in case it is stolen (S04). */
+/** Keys shared by all servers of a store. Kept apart from it, so that a stolen store reveals nothing (S04). */
 export interface Keys {
   /** Ed25519 public key, 32 bytes, base64; agents pin it when they register. */
   readonly serverKey: string

@@ -13,7 +13,7 @@ export interface BackupMade {
   readonly files: number
   /** Size of the files, uncompressed. */
   readonly bytes: number
-  /** Files that were damaged on disk; the backup has them as found. */
+  /** Findings of damage; each says whether the backup has the data as found or omits it. */
   readonly damaged: readonly string[]
 }
 

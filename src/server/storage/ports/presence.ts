@@ -89,7 +89,7 @@ export interface History {
   /**
    * Never fails and never waits. Reports from a replayed buffer keep their own time (contract §6). A
    * timestamp more than a minute ahead or older than `keptFor` counts as now, because agents' clocks are not
-   * trusted.
+   * trusted (contract §3).
    */
   append(hostId: number, metrics: Metrics): void
   /** Samples from `from` to `to` (milliseconds since the epoch, both inclusive), in no particular order. */

@@ -177,7 +177,7 @@ export class ClockComparison {
   #last: number | null = null
   #before: number | null = null
 
-  /** `text` is ISO 8601 by the agent's clock, `at` milliseconds since 1970 by ours. */
+  /** `text` is ISO 8601 by the agent's clock, `at` milliseconds since 1970 by the server's. */
   note(text: string | undefined, at: number): void {
     this.#before = this.#last
     this.#last = text === undefined ? null : Date.parse(text) - at

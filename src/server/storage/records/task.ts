@@ -114,7 +114,9 @@ export interface GateScript {
 
 /** Gates of a task, on each host (contract §15). Times in seconds. */
 export interface TaskGates {
-  /** Script of the task. Older servers, which would ignore the gates, find its `content` null. */
+  /**
+   * Script of the task. Its `content` is a script that fails, for older servers, which would ignore the gates.
+   */
   script: string | null
   verify: (GateScript & { retries: number; intervalSeconds: number }) | null
   rollback: GateScript | null

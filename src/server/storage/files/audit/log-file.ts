@@ -90,6 +90,7 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
 export interface Line {
   bytes: Buffer
   offset: number
+  /** Whether a newline ends it. */
   whole: boolean
 }
 

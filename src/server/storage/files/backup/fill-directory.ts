@@ -14,6 +14,7 @@ interface Filling<T> {
   readonly what: string
   /** Creates the content in `temporary`, which is then renamed to `directory`. */
   readonly fill: (temporary: string, directory: string) => Promise<T>
+  /** Called just before the rename. */
   readonly placed?: (directory: string) => Promise<void>
 }
 

@@ -28,7 +28,7 @@ export interface Examined {
 function judgeLock({ running, locked }: Examined): CheckResult {
   if (running !== null || locked === null) return null
   const todo =
-    'the server hangs or has another version, because its control socket does not answer: restart it'
+    'the control socket of the server does not answer, so it hangs or has another version: restart it'
   return [finding('lock', 'error', locked.message, todo)]
 }
 

@@ -75,7 +75,10 @@ function listenError(host: string, port: number): Promise<NodeJS.ErrnoException 
   })
 }
 
-/** Names the process that listens there, as `nginx (pid 812)`; null without permission, because only root sees other users' processes. */
+/**
+ * Names the process that listens there, as `nginx (pid 812)`; null without permission, because only root sees
+ * other users' processes.
+ */
 async function holderOfPort(port: number): Promise<string | null> {
   const wanted = new Set((await socketsOn(port)).map((inode) => `socket:[${inode}]`))
   if (wanted.size === 0) return null

@@ -74,7 +74,7 @@ export class RunningTask {
     return { execution, output: this.output(execution) }
   }
 
-  /** Applies a durable record; returns it with its volatile state. */
+  /** Applies a durable record; returns it, named if the agent has confirmed it. */
   apply(next: Execution): Execution {
     const before = this.#executions[next.position]
     if (before) this.counts[before.status]--

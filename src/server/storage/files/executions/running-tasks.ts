@@ -66,7 +66,7 @@ export class RunningTasks {
     }
   }
 
-  /** Applies durable records and publishes hints; returns them with their volatile state. */
+  /** Applies durable records and publishes hints; returns them, named if confirmed. */
   apply(changed: readonly Execution[], hintsQueues = true): Execution[] {
     const applied = changed.map((next) => this.of(next).apply(next))
     for (const execution of applied) {

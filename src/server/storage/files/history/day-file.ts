@@ -8,7 +8,7 @@ const writeFile = promisify(write)
 
 /** Limit for one host's day: 450,000 samples, so that one agent cannot fill the disk of all. */
 const largestFile = 64 * 1024 * 1024
-/** Twice the largest report (contract §1: bodies of 2 MiB); more without a line feed is dropped. */
+/** Twice the largest report (contract §1: bodies of 2 MiB). Longer lines are dropped, to bound memory. */
 const longestLine = 4 * 1024 * 1024
 const dayMilliseconds = 24 * 3600_000
 const name = /^(\d{4}-\d\d-\d\d)\.jsonl$/

@@ -18,7 +18,7 @@ export interface IndexRecord {
 /** Fixed size, so that cursors are found by bisection, and a host's entries without reading other output. */
 export const recordBytes = 32
 const recordsPerRead = 2048
-/** Sequences go up to 2^53, as base-protocol agents count microseconds; bits past 48 have their own byte. */
+/** Sequences go up to 2^53: base-protocol agents may count microseconds. Bits past 48 have their own byte. */
 const sequenceLow = 2 ** 48
 const checkAt = 26
 

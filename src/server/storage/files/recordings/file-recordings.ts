@@ -14,6 +14,7 @@ import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } fro
 
 export const recordingSuffix = '.cast'
 
+/** Milliseconds between two syncs of a recording. */
 const syncInterval = 5000
 
 /** One asciicast file per recording, in a directory of its own. */
@@ -73,6 +74,7 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
 interface RecordingFileOptions {
   /** Shared by all recordings, for one fsync at a time. */
   syncs: Mutex
+  /** Called if the recording can no longer be made durable. */
   failed(error: unknown): void
   readonly disk?: Disk | undefined
 }
