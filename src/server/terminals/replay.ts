@@ -108,6 +108,7 @@ export class Progress {
     this.#hostHas = isWhole ? -1 : Number.POSITIVE_INFINITY
   }
 
+  /** Newest output that a client may have. */
   get newest(): number {
     return Math.max(this.#replay.last, this.#hostHas)
   }

@@ -67,7 +67,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
   }
 
-  /** Cancels only what the agent has; its queue may hold an execution behind thousands of others. */
+  /** Checks only executions that the agent has, because thousands of others may wait for the host. */
   async function sendCancels(links: readonly AgentLink[]): Promise<void> {
     for (const link of links) {
       const state = states.of(link.hostId)

@@ -127,7 +127,7 @@ const fences = {
   },
 }
 
-/** Changes each record whose `rev` is unchanged; its previous status is then known to the counts as well. */
+/** Changes each record whose `rev` is unchanged, so that the counts know its previous status. */
 const textOf = (kind: Kind) => `with input as materialized (
     select * from jsonb_to_recordset($1::jsonb) as
       i(t text, h bigint, r bigint, e bigint, n bigint, s bigint, u bool, z bool, o text, p jsonb, w text, f bigint))${fences[kind].locked},
