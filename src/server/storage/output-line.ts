@@ -18,7 +18,7 @@ export const gateOf = (phase: Phase | undefined): GatePhase | undefined =>
 
 /**
  * Bytes of the line of an entry whose text takes `jsonBytes` as JSON. An entry's id is its end in a log of
- * such lines, in both stores, so that cursors stay valid when a log moves to the other one.
+ * such lines. Both stores use it, so that cursors stay valid when a log moves to the other one.
  */
 export const lineBytes = (head: Head, jsonBytes: number): number =>
   lineBegin(head).length + jsonBytes + checkFieldBytes + 1

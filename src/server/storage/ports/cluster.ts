@@ -117,8 +117,8 @@ export interface TerminalSite {
 }
 
 /**
- * Carries terminal frames between the servers of a store: a session lives on the server with its agent's
- * link, its clients may be on any. Messages to a client and to its attachment arrive in order, bounded by the
+ * Carries terminal frames between the servers of a store. A session lives on the server with its agent's
+ * link; its clients may be on any. Messages to a client and to its attachment arrive in order, bounded by the
  * client's unacknowledged output (P43) and by `pause`. If the connection is lost, the client is closed and
  * the attachment gets `gone`. The client reconnects with `after`, so that servers need not buffer frames for
  * each other (P42).

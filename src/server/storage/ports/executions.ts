@@ -60,11 +60,11 @@ export interface End {
 
 /**
  * All running tasks and their executions, for every server of a store. Each change is one durable step on a
- * set, guarded by the stored state: only transitions of `mayBecome`, never out of a final state, no starts in
- * a held task, and no write by a server that has lost its task (`by`) or its link (`claim`). Returns the
- * executions that changed and publishes hints: `task` for followers, `lane` for the server with the link of a
- * host that has something to take or to cancel. Rejects with `unavailable`, with nothing changed, if the disk
- * refuses.
+ * set, guarded by the stored state. It allows only transitions of `mayBecome`, never out of a final state, and
+ * no starts in a held task. It refuses writes by a server that has lost its task (`by`) or its link (`claim`).
+ * Returns the executions that changed and publishes hints: `task` for followers, `lane` for the server with
+ * the link of a host that has something to take or to cancel. Rejects with `unavailable`, with nothing
+ * changed, if the disk refuses.
  */
 export interface Executions {
   /**
@@ -115,9 +115,9 @@ export interface Executions {
   /** Ends executions as LOST: they were sent, and their outcome cannot be known. */
   lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
   /**
-   * Appends a piece of output, in the order of the calls. Resolves once the piece is durable, or dropped as a
-   * duplicate, past a gap or past the limit, with the sequence up to which all is stored. Null if an earlier
-   * refusal dropped it too.
+   * Appends a piece of output, in the order of the calls. Resolves with the sequence up to which all is
+   * stored, once the piece is durable or dropped: as a duplicate, past a gap or past the limit. Null if an
+   * earlier refusal dropped it too.
    */
   append(
     id: string,

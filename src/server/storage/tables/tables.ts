@@ -204,7 +204,7 @@ function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): A
 }
 
 /**
- * Freezes a record and everything in it: readers share it with the store, so a change in place would be
+ * Freezes a record and everything in it, because readers share it with the store. A change in place would be
  * visible to others but never reach the disk. Recursion is safe: bodies nest at most 32 deep (reliability
  * "Facts that bite").
  */

@@ -26,7 +26,7 @@ export function endOfDay(file: string): number | null {
 /**
  * Begins each line with a line feed instead of ending with one, so that a torn line cannot swallow the next.
  * Returns false, with nothing written, if the file has reached its limit.
- * Only calls that may wait for the disk use libuv's threads: with a file for each of thousands of hosts,
+ * Only calls that may wait for the disk use libuv's threads. With a file for each of thousands of hosts,
  * switching threads would be most of the cost.
  */
 export async function appendLines(path: string, lines: readonly string[]): Promise<boolean> {

@@ -34,8 +34,9 @@ interface Source {
   readonly storeId: string
   readonly damaged: OnDamage
   /**
-   * Only for a caller that checks files and drops the items: reports output, results, recordings, script versions and files that
-   * cannot be read, and continues with the next one. Without it, such an error ends the reading.
+   * Only for a caller that checks files and drops the items. Called for unreadable output, results,
+   * recordings, script versions and files; reading continues with the next one. Without it, such an error ends
+   * the reading.
    */
   readonly unreadable?: OnDamage
 }

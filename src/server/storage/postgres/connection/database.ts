@@ -8,7 +8,10 @@ import { Client, clientOptions, cut, endPatience, inTime, queryTimeout } from '.
 import { createReach, isAway, isOfStatement, isToBeRepeated, missedLock, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
 
-/** Connections by pool: `write` for data of agents and decisions of plans, `api` for the rest. */
+/**
+ * Connections by pool: `write` for data of agents and decisions of plans, `api` for the rest. With LISTEN and
+ * the lease, a server has 13.
+ */
 const sizes = { write: 3, api: 8 } as const
 export type PoolName = keyof typeof sizes
 
