@@ -39,8 +39,8 @@ interface Parts {
   readonly member: Member
   readonly holdsLease: () => boolean
   /**
-   * Start of an open restore, or null. Older deliveries are held, because they may have been sent since the
-   * backup (contract §16).
+   * Start of the run that detected an open restore, or null. Older deliveries are held, because they may have
+   * been sent since the backup (contract §16).
    */
   readonly openSince: () => Promise<string | null>
   readonly facts: LocalFacts

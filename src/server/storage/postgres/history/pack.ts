@@ -22,7 +22,7 @@ type Run = [count: number, mountPoints: string[], ...columns: Column[]]
 
 /** Indexes of numbers in a sample (sample-line.ts). */
 const [total, used, available, usage] = [5, 6, 7, 8]
-/** Numbers that our agents compute from others. */
+/** Numbers that rsm agents compute from others. */
 const derived = new Map<number, (numbers: readonly number[]) => number>([
   [available, (numbers) => (numbers[total] ?? 0) - (numbers[used] ?? 0)],
   [usage, (numbers) => Math.round(((numbers[used] ?? 0) / (numbers[total] ?? 1)) * 1000) / 10],
