@@ -84,7 +84,7 @@ export function createAgentListener(
   ): { hostId: number; agentId: string } {
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
     deps.clients.check(request)
-    if (!caller) throw new RsmError('unauthenticated', 'This needs an agent token')
+    if (!caller) throw new RsmError('unauthenticated', 'This requires an agent token')
     const named = agentPath.exec(request.url ?? '')?.[1]
     if (named === undefined) throw new RsmError('not_found', 'No such path')
     if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))

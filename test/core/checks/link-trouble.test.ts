@@ -30,6 +30,8 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ],
   ['the server answered 401', /rsm hosts join --replace HOST/],
   ['the server answered 401: the token of this agent is not valid', /rsm hosts join --replace HOST/],
+  ['This needs an agent token', /rsm hosts join --replace HOST/],
+  ['This requires an agent token', /rsm hosts join --replace HOST/],
   ['it was closed with 4401', /token was revoked/],
   [closingWords(4401), /check again/],
   ['the server answered 409', /cloned disk/],
