@@ -35,6 +35,7 @@ export interface AgentOptions extends ScriptOptions {
   /** The rsm file that this process runs from, if it can be upgraded: its supervisor then restarts it. */
   installed?: string | undefined
   environment?: Record<string, string | undefined> | undefined
+  /** Aborts a registration that waits for its server. */
   signal?: AbortSignal | undefined
 }
 

@@ -89,7 +89,7 @@ function startHeartbeat(parts: Parts, setLevel: (level: LogLevel) => void): void
   })
 }
 
-/** Registers an agent with an invalid token again; resolves to false if it cannot. */
+/** Registers again with the enrollment token when the agent's token is invalid; resolves to false on failure. */
 function registrar({ membership, status, options, clock, signal, log }: Parts): () => Promise<boolean> {
   const { agentId } = membership
   // Two agents that replace each other must not do so without a pause.

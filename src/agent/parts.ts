@@ -32,6 +32,7 @@ export interface Bootstrap {
   readonly accounts: Awaited<ReturnType<typeof checkAccounts>>
   readonly enrollToken: string | null
   readonly dataDir: string
+  /** Aborts a registration that waits for its server. */
   readonly signal: AbortSignal
   /** Closed in this order at the end; put new ones first. */
   readonly opened: (() => unknown)[]

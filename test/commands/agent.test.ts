@@ -153,7 +153,7 @@ test('agent status exits with 0 while linked, 1 with the reason while not, 5 if 
   t.regex(stopped.stderr, /no agent runs on /)
   writeFileSync(path, dead)
   const gone = await status()
-  t.regex(gone.stderr, new RegExp(`is gone: pid ${process.pid} crashed or was killed`))
+  t.regex(gone.stderr, new RegExp(`is gone: pid ${process.pid} ended without a shutdown`))
   const again = `\n     start it: rsm agent run --url ${url} --data-dir ${dataDir}\n`
   t.true(gone.stderr.includes(again), gone.stderr)
 })

@@ -53,7 +53,7 @@ export class Phases {
     const [first, ...rest] = passed
     if (!first) return start(execution)
     if (gates === null) {
-      const error = 'its verify and rollback scripts were lost from the disk'
+      const error = 'the order with its verify or rollback script was lost from the disk'
       return ended(execution, notRun(taskId, new Date(clock.now()).toISOString(), { error }))
     }
     const next = nextStep(gates, passed, isCancelled)

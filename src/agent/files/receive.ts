@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Incoming, retryAfterOf, type Send } from '../../net/request.ts'
 import { agentBackoff } from '../link/backoff.ts'
 
+/** Milliseconds before the first retry. */
 const firstPause = 2_000
 /** Statuses of a server that is starting, overloaded or down behind its proxy: retry. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
@@ -28,6 +29,7 @@ export class Patience {
     this.#deadline = timeout > 0 ? performance.now() + timeout * 1000 : Number.POSITIVE_INFINITY
   }
 
+  /** Resets the backoff, because bytes arrived. */
   advanced(): void {
     this.#backoff.reset()
   }

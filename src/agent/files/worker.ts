@@ -121,7 +121,7 @@ async function numberOf(database: 'passwd' | 'group', name: string): Promise<num
   throw new Failure(`there is no ${kind} ${name} on this host`, 126)
 }
 
-/** Spool of a tree until its signature is verified: inaccessible to others, and gone with this process. */
+/** Spool of a tree until its signed checksum is verified: inaccessible to others, and gone with this process. */
 function openSpool(directory: string): number {
   const path = join(directory, 'tree')
   const fd = openSync(path, 'wx+', 0o600)
@@ -132,8 +132,8 @@ function openSpool(directory: string): number {
 /**
  * Switches this process to another user permanently: user, groups and capabilities of all threads. From then
  * on it starts only cp and tar, on files of that user. That user's processes cannot read its memory with the
- * token, because the kernel forbids tracing a process that was root's. @throws Error if anything of it is
- * still root's
+ * token, because the kernel forbids tracing a process that was root's.
+ * @throws Error if anything of it is still root's
  */
 function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
   // The first stack trace loads the code that formats it, which the other user may not be able to read.

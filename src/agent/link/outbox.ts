@@ -202,7 +202,7 @@ export class Outbox {
 
   /** Retries later: a disk error of one execution must not affect the link or other executions. */
   #attempt(execution: Execution, act: () => void): boolean {
-    if (this.#errors.attempt('could not read output; retrying', execution.taskId, act)) return true
+    if (this.#errors.attempt('could not cut or read output; retrying', execution.taskId, act)) return true
     this.#pumpLater(execution, this.#progressOf(execution.taskId), againAfter)
     return false
   }
@@ -212,7 +212,7 @@ export class Outbox {
     try {
       return execution.lastSequence
     } catch (error) {
-      this.#errors.report('could not read output; retrying', execution.taskId, error)
+      this.#errors.report('could not cut or read output; retrying', execution.taskId, error)
       return -1
     }
   }

@@ -104,13 +104,13 @@ export class Distrust {
     else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isReported: false })
   }
 
-  /** Reports for a new link. */
+  /** Reports for a new link. Servers audit them, because each begins with `signature ` (`isDistrust`). */
   messages(): string[] {
     const sentences = this.#refused.map((refused) => {
       refused.isReported = true
       return refused.sentence
     })
-    return this.#more > 0 ? [...sentences, `refused ${this.#more} more messages`] : sentences
+    return this.#more > 0 ? [...sentences, `signature refused ${this.#more} more times`] : sentences
   }
 
   #trusted(): void {

@@ -60,6 +60,7 @@ function limitCommands(): string[] {
   })
 }
 
+/** Soft and hard limit in a line of /proc/PID/limits (proc(5)). */
 function limitsOf(pid: number | 'self', pattern: RegExp): { soft: number; hard: number } | null {
   try {
     const line = pattern.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))

@@ -199,6 +199,7 @@ export interface Start {
   readonly program: { readonly script: Script } | { readonly argv: readonly string[] }
   readonly directory: string
   readonly account: Account
+  /** Identifies the processes of the execution (machine.ts). */
   readonly tag: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null

@@ -53,7 +53,7 @@ export function readAgentState(directory: string, dataDirOption = ''): RunningSt
   }
   const { startTime, ...state } = JSON.parse(text) as KeptState
   if (!isAlive({ pid: state.pid, startTime }))
-    throw none(`the agent on ${directory} is gone: pid ${state.pid} crashed or was killed`, state.url)
+    throw none(`the agent on ${directory} is gone: pid ${state.pid} ended without a shutdown`, state.url)
   return { ...state, isStopped: isStopped(state.pid) }
 }
 

@@ -61,7 +61,7 @@ async function releaseToRun({ dataDir, print }: Following): Promise<Installed | 
   if (linkedVersion(releases) === null) return null
   const state = readState(releases)
   if (state === null || !isOwn(releases)) {
-    print('releases/ in the data directory is damaged or not owned by this user: the installed rsm runs')
+    print('releases/ in the data directory is damaged or writable by other users: the installed rsm runs')
     return null
   }
   if (process.env[startedBy] === undefined && state.base !== version) {

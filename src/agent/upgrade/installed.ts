@@ -15,7 +15,9 @@ export interface Installed {
 /** The time from the swap until the new release is linked. */
 export interface Trial {
   readonly taskId: string
+  /** Starts of the new release so far. */
   readonly starts: number
+  /** Process of its last start. */
   readonly process: ProcessId | null
 }
 

@@ -94,7 +94,7 @@ test('exec, hosts doctor and agent status report what happened to a host, each w
   t.regex(shown.stdout, /\nnote +1 task waits to run there\n +rsm tasks list --status RUNNING -w killed1\n/)
   const gone = await rsm(['agent', 'status', '--data-dir', killed1.dataDir])
   t.is(gone.exit, 5)
-  t.regex(gone.stderr, /is gone: pid \d+ crashed or was killed\n {5}\S/)
+  t.regex(gone.stderr, /is gone: pid \d+ ended without a shutdown\n {5}\S/)
   const stopped = await rsm(['agent', 'status', '--data-dir', stopped1.dataDir])
   t.is(stopped.exit, 1, stopped.stdout)
   t.regex(
