@@ -12,7 +12,7 @@ export const mostTailLines = 1_000_000
 const endOfLog = Number.MAX_SAFE_INTEGER
 /** A page costs a request: fewer entries save nothing. */
 const smallestPage = 20
-/** Most characters by which the beginning of a line is searched. */
+/** Characters; the beginning of a longer line is not searched for. */
 const longestLine = 1_048_576
 /** Most lines whose beginnings are fetched at once. */
 const asksAtOnce = 8

@@ -4,10 +4,10 @@ import type { File } from '../core/protocol/http/files.ts'
 import { PartSize } from '../net/request.ts'
 import type { ClientFileService } from './services/files.ts'
 
-/** Bytes of one part of a stream, in memory until it is on the server's disk. A multiple of sealed blocks. */
+/** Bytes of one part of a stream, in memory until it is on the server's disk. A multiple of the sealed block size. */
 export const partBytes = 8 * 1024 * 1024
 
-/** Most bytes of one request: each waits for the server's disk, and proxies limit bodies. */
+/** Most bytes of one request for a file: each waits for the server's disk, and proxies limit bodies. */
 const longestRequest = 64 * 1024 * 1024
 
 /** Milliseconds for which a transfer without progress is retried, and between two attempts. */
@@ -32,11 +32,16 @@ interface UploadOptions {
   /** Local name; undefined if it has none. */
   readonly name?: string | undefined
   readonly isSecret: boolean
+  /** Called with the bytes of the source sent so far. */
   readonly sent: (bytes: number) => void
+  /** The connection was lost; the upload will resume. */
   readonly cut: (why: string) => void
 }
 
-/** Resumes after a cut. Errors: `too_large`, `unreachable` after five minutes, and those of the source. */
+/**
+ * Uploads a source, resuming after a cut. Errors: `too_large`, `unreachable` after five minutes without progress, and
+ * those of reading the source.
+ */
 export async function upload(
   files: ClientFileService,
   { size: total, parts }: Source,

@@ -157,11 +157,7 @@ export class AuditVerifier {
     if (id < expected)
       return this.#fail('repeated', id, `holds entry ${id} again or out of order; expected entry ${expected}`)
     if (this.#sha256(this.head.hash, '\n', body, '}') !== hash)
-      return this.#fail(
-        'changed',
-        id,
-        `does not match its hash: entry ${id} or the one before it was changed`,
-      )
+      return this.#fail('changed', id, `does not match its hash: entry ${id} or an earlier one was changed`)
     if (this.#noted?.id === id && this.#noted.hash !== hash)
       return this.#fail(
         'rewritten',

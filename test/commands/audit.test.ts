@@ -30,7 +30,7 @@ const faults: readonly (readonly [what: string, lines: string[], more: string[],
     'one byte changed',
     sound.lines.with(3, (sound.lines[3] ?? '').replace('step.3', 'step.2')),
     [],
-    /^rsm: the audit log is not what was written: line 4 does not match its hash: entry 4 or the one before it was changed\n/,
+    /^rsm: the audit log is not what was written: line 4 does not match its hash: entry 4 or an earlier one was changed\n/,
   ],
   ['a line removed', sound.lines.toSpliced(2, 1), [], /: line 3 holds entry 4: entry 3 is missing before it/],
   [
@@ -83,7 +83,7 @@ test('S11 audit list and verify work with a real server; verify finds a log edit
   writeFileSync(path, readFileSync(path, 'utf8').replace('"web1"', '"web9"'))
   const edited = await runRsm(['audit', 'verify'], env)
   t.is(edited.exit, 6)
-  t.regex(edited.stderr, /line 5 does not match its hash: entry 5 or the one before it was changed/)
+  t.regex(edited.stderr, /line 5 does not match its hash: entry 5 or an earlier one was changed/)
 })
 
 test('S11 the head that a server logs when it stops reveals a tail cut later', async (t) => {

@@ -32,7 +32,10 @@ export function auditOver(api: Api): ClientAuditService {
   }
 }
 
-/** Each matching entry once, even if entries are added meanwhile; `totalElements` is from the beginning. */
+/**
+ * The matching entries, or the newest `limit` of them, each once even if entries are added meanwhile. `totalElements` is
+ * the server's count at the beginning.
+ */
 export async function allEntries(
   list: AuditService['list'],
   query: AuditQuery,

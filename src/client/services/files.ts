@@ -27,7 +27,7 @@ export interface ClientFileService {
   begin(query: FileQuery): Promise<File>
   /** `not_found` for another user's upload. */
   get(fileId: string): Promise<File>
-  /** Errors: `conflict` with `data: {offset}` if the upload does not end there, or has another writer. */
+  /** Appends `length` bytes. Errors: `conflict` with `data: {offset}` at another offset, or beside another writer. */
   append(fileId: string, query: FilePartQuery, body: AsyncIterable<Uint8Array>, length: number): Promise<File>
   /** Starts at the byte `from`. `not_found` if the task has no file of that host. */
   fetched(taskId: string, hostId: number, from: number): Promise<FetchedFile>

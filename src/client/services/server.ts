@@ -3,6 +3,7 @@ import type { Page } from '../../core/protocol/http/common.ts'
 import type { Server, ServerInfo, ServerStatus, Standing } from '../../core/protocol/http/server.ts'
 import type { Api } from '../http/api.ts'
 
+/** The server itself (contract §3). */
 export interface ServerService {
   /** Null from older servers. */
   info(): Promise<ServerInfo | null>

@@ -20,6 +20,7 @@ import {
 } from './setting-checks.ts'
 import { span } from './words.ts'
 
+/** Percent at which a disk counts as full. */
 const fullDisk = 98
 /** Metrics reports that may be missing before that is reported. */
 const missingReports = 3

@@ -68,7 +68,7 @@ export interface Finding {
   readonly advice: string
 }
 
-/** Result of one check: findings; or a few words if it passed; or null if it does not apply. */
+/** Result of one check: findings; a few words if it passed; null if unknown or not applicable. */
 export type CheckResult = readonly Finding[] | string | null
 
 export interface HostFacts {

@@ -96,7 +96,7 @@ export function agreesIn({ steps }: AgreedTime): number {
 export function observe(time: AgreedTime, reading: Reading, wasRunning: boolean): AgreedTime {
   const { last } = time
   const isSameBoot = reading.bootId === last.bootId && reading.up >= last.up
-  // How long the machine was off is unknown: all of it counts as a step.
+  // Across a boot, how long the machine was off is unknown: all of it counts as a step.
   const elapsed = isSameBoot ? reading.up - last.up : reading.up
   const ran = wasRunning ? elapsed : 0
   const drift = time.drift + reading.wall - last.wall - elapsed

@@ -231,7 +231,7 @@ export const payloads = {
     term: optional(text()),
     /** The client shows 24-bit colours: sets COLORTERM to `truecolor`. */
     trueColor: optional(oneOf(true)),
-    /** Run by the shell in place of an interactive session, which ends with it. */
+    /** Run by the shell, which is not interactive then; the session ends with it. */
     command: optional(text()),
     /** Sets the command's stdin to /dev/null. */
     noStdin: optional(oneOf(true)),

@@ -57,7 +57,7 @@ function fieldFault(given: readonly string[]): string | null {
  * Parses an expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14).
  *
  * If the hour field names hours, each local time is one slot: a time that a clock change skips runs at the first
- * moment after it, a repeated one at its first occurrence. If that field begins with `*`, slots follow elapsed time
+ * moment after it, a repeated one at its first occurrence. If that field begins with `*`, each moment is matched alone,
  * as in croner: a skipped time has no slot, and a repeated one has two.
  */
 export function parseCron(text: string, zone: Zone): CronSlots | CronFault {

@@ -55,6 +55,7 @@ const maxParams = 200
 const longestPattern = 200
 /** Parsing stops after these, because no one fixes more at once. */
 const maxFaults = 100
+/** Lines searched for misplaced front matter. */
 const maxSearched = 200
 const types: readonly ScriptType[] = ['BASH', 'PYTHON', 'POWERSHELL']
 

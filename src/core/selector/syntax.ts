@@ -1,6 +1,7 @@
 import { invalid, type RsmError } from '../errors.ts'
 import { shortened } from '../text/pieces.ts'
 
+/** Characters of a selector that a message quotes. */
 const longestShown = 100
 
 /** Position in a selector, and the field of the request that holds it. */

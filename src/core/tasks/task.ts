@@ -10,10 +10,11 @@ export function runsScript(type: TaskType): type is ScriptType {
   return (scriptTypes as readonly string[]).includes(type)
 }
 
+/** How a task proceeds over its hosts (contract §4). */
 export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
 export type Strategy = (typeof strategies)[number]
 
-/** Hosts at a time: a number, a percentage of them, or a list for canaries whose last entry repeats. */
+/** Hosts at a time: a number, a percentage, or a list for canaries whose last entry repeats (contract §4). */
 export type BatchSize = number | string | (number | string)[]
 export type MaxFailures = number | string
 

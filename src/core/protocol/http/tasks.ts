@@ -262,7 +262,7 @@ export const TaskSummary = Type.Object({
   scriptId: Nullable(Id),
   scriptVersion: Nullable(Type.Integer()),
   scriptName: Nullable(Type.String()),
-  /** First line of an unnamed script that is not a comment, or a description. Null from older servers. */
+  /** First line of an unnamed script that is not a comment, cut; without a script a summary. Null from older servers. */
   firstLine: Nullable(Type.String()),
   type: TaskType,
   timeout: Type.Integer(),
