@@ -1,5 +1,5 @@
-// Stack traces name the lines of the sources, not those of a bundle. Node's --enable-source-maps does that too, but reads every map
-// when it loads the file: 70 ms of each server's start. Here a map is read when the first stack trace is formatted.
+// Stack traces name the lines of the sources, not those of a bundle. Node's --enable-source-maps does that too, but reads every
+// map when it loads the file: 70 ms of each server's start. Here a map is read when the first stack trace is formatted.
 const { SourceMap } = require('node:module')
 const { readMap } = require('./from-files.js')
 

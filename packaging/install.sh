@@ -151,7 +151,7 @@ wanted_sum() {
     sums=$(fetch /dl/SHA256SUMS) || fail "could not fetch $url/dl/SHA256SUMS"
     sum=$(printf '%s\n' "$sums" | sed -n "s/^\([0-9a-f]\{64\}\)  rsm-linux-$arch\$/\1/p")
   fi
-  [ -n "$sum" ] || fail "the server has no build for $arch; who runs it adds one: rsm server releases add rsm-linux-$arch"
+  [ -n "$sum" ] || fail "the server has no build for $arch; its administrator can add one: rsm server releases add rsm-linux-$arch"
 }
 
 is_wanted() {
@@ -194,7 +194,7 @@ download() {
     fetch "/dl/rsm-linux-$arch" | as_root tee "$part" >/dev/null ||
       fail "could not fetch $url/dl/rsm-linux-$arch into $bin"
     is_wanted "$part" ||
-      fail "nothing was installed: what came from $url is not the executable with the sha256 $sum"
+      fail "nothing was installed: the file from $url is not the executable with the sha256 $sum"
   fi
   end_part
   echo "rsm: installed $program"
@@ -218,7 +218,7 @@ over_ssh() {
       program=$prefix/bin/rsm
       begin_part
       head -c "$size" >"$part" || fail "can't write $part: is the disk full?"
-      is_wanted "$part" || fail "nothing was installed: the executable did not come whole"
+      is_wanted "$part" || fail "nothing was installed: the executable arrived incomplete or damaged"
       end_part
       ;;
     *) fail "unexpected answer over ssh: $word" ;;

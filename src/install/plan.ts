@@ -101,6 +101,7 @@ function lastWords(log: string): string {
   return lines.findLast((line) => line.startsWith('rsm: ')) ?? lines.at(-1) ?? ''
 }
 
+/** Milliseconds. */
 const pollInterval = 250
 
 /**

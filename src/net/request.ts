@@ -11,7 +11,7 @@ const checks = 9
 /** Smallest and first size of a request, in bytes. */
 const smallestPart = 64 * 1024
 const firstPart = 512 * 1024
-/** Milliseconds: a quicker request lets the next one grow; one over `slowRequest` shrinks it. */
+/** Milliseconds: after a quicker request the next one grows to fill this time; one over `slowRequest` shrinks it. */
 const quickRequest = 1_000
 const mostGrowth = 8
 const slowRequest = 5_000

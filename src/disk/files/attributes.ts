@@ -95,7 +95,7 @@ export function assertGivable(
     throw new Failure(`chmod ${path}: ${userName()} does not own it (EPERM)`)
 }
 
-/** Sets owner, then mode, because chown clears some mode bits. `between` runs between the two. */
+/** Sets owner, then mode, because chown clears some mode bits and all capabilities. `between` runs between the two. */
 export function apply(wanted: Attributes, fd: number, path: string, between = () => {}): void {
   const found = fstatSync(fd)
   try {

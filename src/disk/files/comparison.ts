@@ -6,6 +6,7 @@ import { whole } from './reading.ts'
 
 /** Largest text that is compared line by line, in bytes (contract §13). */
 export const longestText = 1024 * 1024
+/** Milliseconds for one comparison. */
 const patience = 10_000
 
 export interface Comparison {

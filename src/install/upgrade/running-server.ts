@@ -106,7 +106,7 @@ async function hasEnded(pid: number): Promise<boolean> {
   return false
 }
 
-/** A server started by hand: restarts as `target` with its arguments, environment and output. */
+/** A server started by hand: restarts as `target` with its arguments, environment, directory and output. */
 function asProcess(first: number, target: string): Operated {
   const words = partsOf(`/proc/${first}/cmdline`)
   const at = words.findIndex((word, index) => word === 'server' && words[index + 1] === 'start')

@@ -8,6 +8,7 @@ import type { Candidate } from './candidate.ts'
 import { bringStoreBack, exchange, goBack, keepStore } from './exchange.ts'
 import type { Operated } from './running-server.ts'
 
+/** Milliseconds until a started server must be ready. */
 const readyWithin = 60_000
 const pollInterval = 250
 
@@ -51,7 +52,7 @@ async function startAndWait(upgrade: Upgrade, previousPid: number): Promise<stri
   }
 }
 
-/** Restores the previous version. Restores its store too, unless the new version has answered requests. */
+/** Restores the previous version, and its store unless the new one accepted requests: it acknowledged their data. */
 async function revert(upgrade: Upgrade, previousPid: number, why: string): Promise<never> {
   const { dataDir, target, from, candidate, server, say } = upgrade
   const failed = `rsm ${candidate.version} did not become ready: ${why}`

@@ -209,7 +209,7 @@ for (const shell of shells) {
     t.is(wrong.exit, 1)
     t.regex(
       wrong.stderr,
-      /nothing was installed: what came from .* is not the executable with the sha256 0{64}/,
+      /nothing was installed: the file from .* is not the executable with the sha256 0{64}/,
     )
     t.deepEqual(await readdir(join(home, '.local/bin')), [])
     const right = await install(host, made.join, `${arch}=${release.sha256}`)
