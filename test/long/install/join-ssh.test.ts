@@ -335,7 +335,7 @@ test('rsm hosts join --ssh validates everything before it contacts a host', asyn
   await refused(['--ssh', 'web1', '--sudo', '--ask-sudo-password'], 2, /exclude each other/)
   await refused(['--ssh', 'web[1-'], 2, /--ssh: .*bracket is not closed/)
   await refused(['--ssh', '@web'], 2, /--ssh: /)
-  await refused(['--ssh', 'web1'], 5, /hands out no executable.*\n.*rsm server releases add/)
+  await refused(['--ssh', 'web1'], 5, /has no executable to copy.*\n.*rsm server releases add/)
   await refused(['--ssh', 'web1'], 6, /there is no ssh on the PATH\n.*openssh-client/, {
     PATH: temporaryDirectory(t),
   })

@@ -197,7 +197,7 @@ inTmux(
     await window.press('Enter')
     await window.shows(/┬ box RUNNING[\s\S]*said on the box/)
     await window.press('y')
-    await window.shows(/^said on the box\n+the mouse is your terminal's/)
+    await window.shows(/^said on the box\n+select and copy with the mouse/)
     await window.press('y')
     await window.shows(/┬ box RUNNING/)
     await window.press('C-z')
