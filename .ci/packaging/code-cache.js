@@ -13,7 +13,7 @@ const password = 'a password for a minute'
 /** Milliseconds. */
 const patience = 120_000
 
-/** Writes PART.cache beside the script of each part, by this Node, which has to be the one of the executable. */
+/** Writes PART.cache beside the script of each part, by this Node, which must be that of the executable. */
 export async function makeCodeCache(node) {
   const work = mkdtempSync(join(tmpdir(), 'rsm-package-'))
   const running = []

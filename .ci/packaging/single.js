@@ -53,7 +53,7 @@ export async function makeSingle(machine, file, work) {
       assets: assetsOf(machine, work),
     }),
   )
-  // The blob is the same for all machines, but Node has to be the same.
+  // The blob is the same for all machines, but Node must be the same.
   execFileSync(join(nodeFor(process.arch), 'bin/node'), ['--experimental-sea-config', config], {
     stdio: 'pipe',
   })

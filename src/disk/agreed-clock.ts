@@ -35,7 +35,7 @@ const checkInterval = 60_000
 export interface AgreedClockOptions {
   path: string
   clocks: Clocks
-  /** Newest time in the data, if the file `path` is missing: the directory is new (null) or from 0.1.0. */
+  /** Newest time in the data (null: a new directory), if the file `path` is missing, as after 0.1.0, or damaged. */
   newest(): Promise<number | null>
   /** Called when the doubt about the clock begins, changes or (null) ends. */
   changed(doubt: ClockDoubt | null): void

@@ -32,7 +32,7 @@ export interface ServerFacts {
 }
 
 function checkReadiness({ notReady }: ServerFacts): CheckResult {
-  if (notReady === null) return 'takes work'
+  if (notReady === null) return 'accepts work'
   return [
     finding(
       'not-ready',

@@ -128,7 +128,7 @@ test('exec, hosts doctor and agent status report what happened to a host, each w
     hosts: Examined[]
   }
   t.deepEqual(way.findings, [])
-  t.true(way.well.includes('takes work'))
+  t.true(way.well.includes('accepts work'))
   const codes = hosts.map(({ host, findings }) => {
     const wrong = findings.filter(({ severity }) => severity !== 'note')
     return `${host}: ${wrong.map(({ code }) => code).join() || 'well'}`
