@@ -81,20 +81,22 @@ export class CopyWorkspace implements Temporaries {
   #unused(directory: OpenDirectory, make: (name: string) => number | null): { name: string; fd: number } {
     for (let n = 0; n < maxNames; n += 1) {
       const name = `.rsm-${this.taskId}-${this.#first + n}.part`
-      this.#note(directory, name)
+      const isNew = this.#note(directory, name)
       const fd = make(name)
       if (fd !== null) return { name, fd }
-      this.#forget(directory, name)
+      if (isNew) this.#forget(directory, name)
     }
     throw new Failure(`no unused temporary name in ${directory.path} after ${maxNames} attempts`)
   }
 
-  #note(directory: OpenDirectory, name: string): void {
+  /** False if the name was recorded before: an existing file of that name is our own. */
+  #note(directory: OpenDirectory, name: string): boolean {
     const { dev, ino } = directory.stat()
     const part = { path: directory.path, dev, ino, name }
-    if (this.#noted.has(keyOf(part))) return
+    if (this.#noted.has(keyOf(part))) return false
     this.#noted.set(keyOf(part), part)
     this.#write([part])
+    return true
   }
 
   /** The name belongs to another file, which the sweep must not remove. */

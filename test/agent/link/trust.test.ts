@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { systemClock } from '../../../src/agent/clock.ts'
+import { Distrust } from '../../../src/agent/link/verify.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import { isDistrust } from '../../../src/core/signing.ts'
 import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
@@ -224,4 +226,16 @@ asRoot('runAs switches to the user and its groups, and /dev/stdout stays writabl
   })
   await server.completed('python')
   t.is(server.text('python'), 'True\n')
+})
+
+test('S05 each report of refused messages begins so that servers audit it, also the sum of those beyond the limit', (t) => {
+  const distrust = new Distrust(systemClock, () => undefined)
+  for (let n = 0; n < 200; n++) distrust.note(`EXECUTE_SCRIPT t${n}`, 'signature missing')
+  const messages = distrust.messages()
+  t.true(messages.length < 200)
+  t.regex(messages.at(-1) ?? '', /\d+ more times$/)
+  t.deepEqual(
+    messages.filter((message) => !isDistrust(message)),
+    [],
+  )
 })
