@@ -195,10 +195,10 @@ for (const shell of shells) {
     const made = JSON.parse((await runRsm(['hosts', 'join', '--json'], env)).stdout) as { join: string }
     t.is(readJoin(made.join).url, url)
     for (const [text, message] of [
-      ['', /no join string/],
+      ['', /not a join string/],
       ['rsm-join:', /altered/],
       [made.join.slice(0, -9), /was cut: its end is missing/],
-      [made.join.slice(20), /no join string/],
+      [made.join.slice(20), /not a join string/],
     ] as const) {
       const ran = await install(host, text)
       t.is(ran.exit, 1, text)
