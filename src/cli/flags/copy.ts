@@ -44,7 +44,7 @@ export const copyFlags = {
   'max-size': string({
     helpGroup,
     helpValue: 'BYTES',
-    description: 'largest size per host, e.g. 500K or 10M',
+    description: 'from hosts: largest size per host, e.g. 500K or 10M',
   }),
   'limit-rate': string({
     helpGroup,
@@ -52,6 +52,10 @@ export const copyFlags = {
     description: 'bytes per second to all hosts together, like 500K or 10M',
   }),
   ...taskFlags,
+  timeout: {
+    ...runFlags.timeout,
+    description: 'time for a host, like 90s or 5m; 0 = none (default: 1h)',
+  },
   plan: boolean({ helpGroup: 'RUN', description: 'show the hosts and the batches; contact no host' }),
 }
 

@@ -14,7 +14,7 @@ export default class FilesList extends BaseCommand {
     'Lists your own; an administrator sees those of all users. `rsm cp` to hosts and --stdin upload files. The server removes a file with the last task that used it, or after 24 h.'
   static override examples = ['$ rsm files list', '$ rsm files list --user ann --limit 20']
   static override flags = {
-    user: string({ helpValue: 'USER', description: 'only of this user' }),
+    user: string({ helpValue: 'USER', description: 'only uploads of this user' }),
     limit: limitFlag,
   }
 

@@ -25,10 +25,10 @@ export default class HostsList extends BaseCommand {
     hosts: hostsFlag,
     status: string({
       options: statusWords,
-      description: 'only in this state',
+      description: 'only hosts in this state',
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
-    tag: tagFlag('only with this tag'),
+    tag: tagFlag('only hosts with this tag'),
     search: string({
       helpValue: 'TEXT',
       description: 'only hostnames and IP addresses that contain this text',

@@ -37,6 +37,11 @@ export default class HostsUpgrade extends BaseCommand {
     }),
     'allow-downgrade': boolean({ description: 'allow an older version' }),
     ...taskFlags,
+    timeout: {
+      ...runFlags.timeout,
+      description: 'time for a host, like 90s or 5m; 0 = none (default: 30m)',
+    },
+    plan: { ...runFlags.plan, description: 'show the hosts and the batches; upgrade nothing' },
   }
 
   async run() {

@@ -29,8 +29,8 @@ export default class RecordingsList extends BaseCommand {
     '$ rsm recordings list --open',
   ]
   static override flags = {
-    host: string({ char: 'w', helpValue: 'HOST', description: 'only on this host' }),
-    user: string({ helpValue: 'USER', description: 'only of this user' }),
+    host: string({ char: 'w', helpValue: 'HOST', description: 'only sessions on this host' }),
+    user: string({ helpValue: 'USER', description: 'only sessions of this user' }),
     open: boolean({ description: 'only open sessions' }),
     limit: limitFlag,
   }

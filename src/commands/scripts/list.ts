@@ -11,9 +11,9 @@ export default class ScriptsList extends BaseCommand {
   static override summary = 'List stored scripts'
   static override examples = ['$ rsm scripts list --type bash']
   static override flags = {
-    type: string({ options: scriptTypeNames, description: 'only of this type' }),
-    category: string({ description: 'only of this category' }),
-    tag: string({ char: 't', description: 'only with this tag' }),
+    type: string({ options: scriptTypeNames, description: 'only scripts of this type' }),
+    category: string({ description: 'only scripts of this category' }),
+    tag: string({ char: 't', description: 'only scripts with this tag' }),
     search: string({ helpValue: 'TEXT', description: 'only names that contain this text' }),
     limit: limitFlag,
   }

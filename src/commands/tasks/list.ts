@@ -25,7 +25,7 @@ export default class TasksList extends BaseCommand {
   static override flags = {
     status: string({
       options: ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'],
-      description: 'only in this state',
+      description: 'only tasks in this state',
     }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only tasks that ran on this host' }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only tasks of this cluster' }),
