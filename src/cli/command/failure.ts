@@ -16,7 +16,7 @@ interface Failure {
   readonly hint: string | null
 }
 
-/** Exit code of a timeout, of a host or a wait. */
+/** Exit code of a timeout, of a host or a wait (contract §9). */
 export const timedOutExit = 124
 
 /** A wait that ended early: `interrupted` (130 after Ctrl-C, 143 after SIGTERM) or `timeout` (124) (contract §9). */

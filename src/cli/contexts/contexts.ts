@@ -158,8 +158,8 @@ export class Contexts {
   }
 
   /**
-   * Chooses the server from `--url`, `--context`, RSM_URL, RSM_CONTEXT, then the current context; there is no default (contract
-   * §9). With `isLogin`, several contexts for a URL are accepted, because a login needs only address and trust.
+   * Chooses the server from `--url`, `--context`, RSM_URL, RSM_CONTEXT, then the current context; there is no default
+   * (contract §9). With `isLogin`, several contexts for a URL are accepted, because a login needs only address and trust.
    */
   choose(
     choice: ServerChoice & { readonly isLogin?: boolean },

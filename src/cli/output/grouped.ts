@@ -19,8 +19,8 @@ interface Kept {
 }
 
 /**
- * Equal output under its hosts, largest group first, as `clush -b` shows it; with `diff`, others as
- * differences. Stderr is shown live, as is all output above the limit.
+ * Equal output under its hosts, largest group first, as `clush -b` shows it; with `diff`, other groups as
+ * differences from the first. Stderr is shown live, as is all output above the limit.
  */
 export class GroupedOutput implements OutputFormat {
   readonly #options: FormatOptions

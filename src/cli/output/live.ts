@@ -11,7 +11,7 @@ import { LineAssembler, phaseMark } from './lines.ts'
 const patience = 100
 /** Characters of a lone host's unfinished line that are shown without waiting. */
 const longestWait = 64 * 1024
-/** Characters of an unfinished line shown when there are several hosts; at most a screen's width. */
+/** Characters kept of an unfinished line of one of several hosts, enough for the widest screen. */
 const widestPart = 1000
 
 /** The 256-colour entries with a contrast of about 4 or more on white and on black; red is reserved for stderr. */

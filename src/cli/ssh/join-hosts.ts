@@ -102,7 +102,10 @@ async function joinAll(
   }
 }
 
-/** Joins hosts over the user's OpenSSH (contract §10). Errors that affect every host are thrown first. */
+/**
+ * Joins hosts over the user's OpenSSH (contract §10). Before any host is contacted, throws errors that affect all: no ssh, no
+ * executable to copy, no right to create tokens.
+ */
 export async function joinHosts(client: Client, request: JoinRequest): Promise<void> {
   if (!isOnPath('ssh', process.env['PATH'] ?? ''))
     throw new RsmError('unavailable', 'there is no ssh on the PATH', {

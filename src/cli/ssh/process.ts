@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Channel } from '../../ssh/conversation.ts'
 
-/** Contract §10. */
+/** Options of ssh (contract §10). */
 export interface SshOptions {
   readonly user?: string | undefined
   readonly jump?: string | undefined

@@ -5,9 +5,7 @@ import { Halted, timedOutExit } from '../command/failure.ts'
 import { onInterruption, type Signals, type Verdict } from './interruption.ts'
 import type { TaskDisplay } from './task-display.ts'
 
-/**
- * Milliseconds to wait for the state of a task that was left or cancelled; 5 s with a cancel (contract §9).
- */
+/** Milliseconds to wait for the state of a task that was left or cancelled; with a cancel 5 s in all (contract §9). */
 const leaveWait = 3_000
 const cancelWait = 4_000
 const readWait = 1_000

@@ -1,6 +1,6 @@
 import { columnsOf, isUtf8, isWatched } from './screen.ts'
 
-/** Shows a spinner on a terminal until the work ends or fails; writes nothing elsewhere. */
+/** Shows a spinner on a terminal until the work ends or fails; writes nothing elsewhere. `say` changes its text. */
 export async function withSpinner<T>(
   text: string,
   work: (say: (text: string) => void) => Promise<T>,

@@ -18,7 +18,7 @@ export interface Column<Row> {
   readonly tone?: (row: Row) => Tone | undefined
   /** An even shorter value, tried before columns are dropped. */
   readonly shortest?: (row: Row) => string | number | null
-  /** For the last column. */
+  /** Wraps instead of being cut; for the last column. */
   readonly wrap?: boolean
 }
 
