@@ -44,7 +44,7 @@ export function useStore<T>(store: Store<T>): T {
   return store.get()
 }
 
-/** A stored value, or undefined; storage may be full, forbidden, or hold data of other origin. */
+/** A stored value, or undefined; storage may be full, forbidden, or hold data from elsewhere. */
 export function readStored(storage: Storage, key: string): unknown {
   try {
     const text = storage.getItem(key)

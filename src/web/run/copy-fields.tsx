@@ -4,7 +4,7 @@ import { InputField, SelectField, verbatim } from '../parts/field.tsx'
 
 interface CopyFieldsProps {
   onCheck: (isCheck: boolean) => void
-  /** For a schedule: its current file. Never a secret file: those are removed with the first task. */
+  /** In the form of a schedule; `kept` describes its current file. */
   scheduled: { kept: string | undefined } | undefined
 }
 
