@@ -110,7 +110,10 @@ const unreadable = (header: string) => new RsmError('invalid', `The proxy sent a
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** Groups clients for counting failures by IPv4 address or IPv6 /64, because a client usually has the whole /64. */
+/**
+ * Groups clients for counting failures by IPv4 address or IPv6 /64, because a client with one address of a /64 has all.
+ * Returns any other text unchanged.
+ */
 export function sourceOf(address: string): string {
   const v4 = mappedIpv4.exec(address)?.[1]
   if (v4 !== undefined) return v4

@@ -18,7 +18,10 @@ export interface Allow {
   users?: Action
   /** Users of any role, for their own data. */
   anyUser?: true
-  /** `anyUser` with a login session only: a leaked personal access token must not extend itself or revoke others. */
+  /**
+   * `anyUser` with a login session only: a leaked personal access token must not extend itself, change the password or
+   * revoke other tokens.
+   */
   session?: true
   /** With `users`, for lasting effects: requires a session, or a personal access token made for it. */
   lasting?: true

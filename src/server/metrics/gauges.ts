@@ -57,7 +57,7 @@ export function registerGauges(registry: Registry, counted: Counted): void {
   gauge('rsm_terminals', 'Open terminal sessions.', () => counted.terminals().open)
   gauges(
     'rsm_queue_length',
-    'Queued journal writes, executions waiting for their host, logins being checked.',
+    'Journal writes, executions waiting for their host, and logins waiting for their password check.',
     'queue',
     async () => ({
       journal: counted.journalQueue(),

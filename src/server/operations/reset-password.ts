@@ -14,7 +14,7 @@ interface Parts {
   readonly at: string
 }
 
-/** Contract §2. */
+/** Longest password in characters (contract §2). */
 const longestPassword = 1024
 
 async function userOf(tx: Pick<Transaction, 'find' | 'query'>, username: string) {

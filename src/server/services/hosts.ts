@@ -167,8 +167,10 @@ type Secret = 'password' | 'privateKey'
 type Access = Pick<HostRecord, 'ip' | 'sshPort' | 'authType' | 'username' | Secret | 'hostKey'>
 type Seal = (field: Secret, value: string) => string
 
-// Stored secrets are bound to address and user: changing either drops them, and without new ones also the host key
-// (contract §10).
+/**
+ * Applies a patch of SSH access. Stored secrets belong to one address, port and user: a change of these drops them, and the
+ * host key too unless new secrets are given (contract §10).
+ */
 function patchedAccess(current: HostRecord, patch: HostPatch, seal: Seal): Access {
   const place = {
     ip: patch.ip ?? current.ip,

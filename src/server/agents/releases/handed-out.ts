@@ -91,7 +91,7 @@ interface JoiningParts {
   /** Current certificate; null without TLS. */
   readonly certificate: () => Certificate | null
   /**
-   * Whether `/install.sh` and `/dl` answer. Without TLS they do so only on loopback or behind a proxy, because files
+   * Whether `/install.sh` and `/dl` answer. Without TLS they do so only on loopback or behind a trusted proxy, because files
    * could be modified on the way.
    */
   readonly isHandedOut: boolean

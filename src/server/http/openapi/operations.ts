@@ -84,6 +84,7 @@ function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperati
   return [...inPath, ...inQuery, ...inHeader]
 }
 
+/** Allowed callers in words (contract §2). */
 function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
   if (open) return 'Open to all: requires no token.'
   const who: string[] = []

@@ -40,7 +40,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 }
 
 /**
- * Listens on the Unix socket of a data directory whose lock the caller holds, so an existing socket is a
+ * Listens on the Unix socket of a data directory. The caller holds its lock, so an existing socket is a
  * leftover of a killed server. If the file system does not support sockets, logs an error and continues
  * without.
  */

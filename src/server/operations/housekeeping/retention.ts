@@ -53,7 +53,7 @@ interface RetentionLimits {
 /** Retention of ended tasks and their output (contract §4). */
 export interface Retention extends RetentionLimits {
   plan(): Promise<RetentionPlan>
-  /** Removes ended tasks beyond a limit, except those being read. Returns their number. */
+  /** Removes ended tasks beyond a limit, except those being read (contract §4). Returns their number. */
   sweep(): Promise<number>
 }
 

@@ -109,7 +109,10 @@ export async function boundTo(
   }
 }
 
-/** Binds schedules to a new version. Over an unconfirmed one of another user, only if the whole text is new. */
+/**
+ * Binds schedules to the next version of a script. If another user's version was not confirmed, only a whole text given by
+ * the caller (`isWhole`) replaces it.
+ */
 export async function rebind(
   tx: Transaction,
   caller: UserCaller,

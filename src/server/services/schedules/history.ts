@@ -86,8 +86,8 @@ export function publishSlots(
 }
 
 /**
- * Time of the last slot that ran; no slot before it may run again. If all kept slots were skipped, the oldest of them
- * counts. Milliseconds since 1970; 0 if there is none.
+ * Time of the last slot that ran; no slot before it may run again. If a full history contains only skipped slots, the
+ * oldest of them counts, because an older one may have run. Milliseconds since 1970; 0 if none ran.
  */
 export async function lastRanAt(tx: Transaction, scheduleId: number): Promise<number> {
   const { items } = await tx.query('slots', { where: { equals: { scheduleId } }, order: 'desc' })

@@ -13,7 +13,7 @@ import { dueAtOf } from './record.ts'
 import { whySuspended } from './standing.ts'
 import { taskOf } from './task-of.ts'
 
-/** Result of evaluating a schedule: nothing due yet, changed meanwhile by another request, or carried out. */
+/** Result of evaluating a schedule: nothing to do yet (WAITS), changed meanwhile elsewhere (CHANGED), or carried out (DONE). */
 export type SlotResult = 'WAITS' | 'CHANGED' | 'DONE'
 
 /** Time of an evaluation; `restoredAt`: when the last restore from a backup was confirmed. */
@@ -35,8 +35,8 @@ const isSame = (one: ScheduleRecord, other: ScheduleRecord | undefined): other i
   one.queued === other.queued
 
 /**
- * Carries out the due slots of one schedule. Each slot is run or skipped in one transaction with the cursor, so no
- * slot runs twice, even after a crash or with several servers (contract §14).
+ * Carries out the due slots of one schedule. Each slot is run or skipped in one transaction with the cursor. So no slot
+ * runs twice, even after a crash or with several servers (contract §14).
  */
 export function createSlotRunner(context: Context) {
   const { store, clock, facts, webhookEvents } = context
