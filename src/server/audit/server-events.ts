@@ -28,7 +28,7 @@ interface EventDependencies {
 export interface ServerEvents {
   record: RecordEvent
   refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
-  /** Records a frame of a terminal client for another user's session. */
+  /** Records a frame that a terminal client sent for another session than its own. */
   refusedTerminalFrame(
     client: { caller: Caller; ip: string | null; sessionId: string },
     message: string,

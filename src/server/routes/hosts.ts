@@ -105,7 +105,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
     },
     create: {
       id: 'createEnrollmentToken',
-      summary: 'Make an enrollment token; its text is shown only once',
+      summary: 'Create an enrollment token; its text is shown only once',
       body: EnrollmentCreate,
       answer: EnrollmentCreated,
       created: true,

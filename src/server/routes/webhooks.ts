@@ -25,7 +25,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     list: { id: 'listWebhooks', summary: 'List webhooks', query: NamedQuery, answer: PageOf(Webhook) },
     create: {
       id: 'createWebhook',
-      summary: 'Make a webhook; a secret that the server makes is shown only once',
+      summary: 'Create a webhook; a generated secret is shown only once',
       body: WebhookCreate,
       answer: WebhookSaved,
       created: true,
@@ -34,7 +34,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     get: { id: 'getWebhook', summary: 'Read a webhook', answer: Webhook },
     update: {
       id: 'updateWebhook',
-      summary: 'Change a webhook; a secret of null makes a new one, which is shown only once',
+      summary: 'Change a webhook; a secret of null generates a new one, which is shown only once',
       body: WebhookPatch,
       answer: WebhookSaved,
       errors: ['conflict'],
