@@ -7,7 +7,7 @@ import { parseTime, parseWholeSeconds } from '../input/values.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable } from '../task/runnable.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
-import { stdinFlag } from './run.ts'
+import { executionFlags, stdinFlag } from './run.ts'
 
 const when = { helpGroup: 'WHEN' } as const
 
@@ -53,6 +53,15 @@ export const timingFlags = {
     helpValue: 'TIME',
     description: 'with --missed once: oldest run to make up (default: 1h)',
   }),
+}
+
+/** Execution options of a schedule, which runs a script or a copy. */
+export const scheduledRunFlags = {
+  ...executionFlags,
+  timeout: {
+    ...executionFlags.timeout,
+    description: "run time; 0 = none (default: the script's or 5m; --copy: 1h)",
+  },
 }
 
 /** Flags for a script in place of a command after `--`. */

@@ -78,7 +78,8 @@ export default class AgentInstall extends LocalCommand {
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
     const caFile = flags['ca-file'] ?? ''
     if (caFile !== '') {
-      // Refuse an invalid file, although a running agent only warns about it. A missing file may be added later.
+      // Refuse an invalid file; a running agent only warns about it, so that its host stays reachable. A missing file may be
+      // added later.
       if (existsSync(caFile)) trustOptions(caFile)
       typed.set('RSM_CA_FILE', resolve(caFile))
     }

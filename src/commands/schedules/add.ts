@@ -6,11 +6,12 @@ import { needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'
 import { gateFlags } from '../../cli/flags/gates.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
-import { executionFlags, readExecutionOptions } from '../../cli/flags/run.ts'
+import { readExecutionOptions } from '../../cli/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,
   refuseTwoScripts,
+  scheduledRunFlags,
   scheduledScriptFlags,
   splitCommand,
   timingFlags,
@@ -43,7 +44,7 @@ export default class SchedulesAdd extends BaseCommand {
     ...targetFlags,
     ...scheduledScriptFlags,
     ...scheduledCopyFlags,
-    ...executionFlags,
+    ...scheduledRunFlags,
     ...gateFlags,
   }
 

@@ -18,7 +18,7 @@ export const noGate: ChosenGate = { source: 'none', scriptId: undefined }
 const about: Record<GateName, { title: string; says: string; script: string; placeholder: string }> = {
   verify: {
     title: 'Verify',
-    says: 'Runs on each host after the script. If it fails, the host counts as failed and stops later batches.',
+    says: 'Runs on each host after the script. If it fails, the host counts as failed, which can stop later batches.',
     script: 'Verify script',
     placeholder: 'curl -fsS localhost:8080/health',
   },

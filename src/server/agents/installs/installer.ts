@@ -152,7 +152,10 @@ interface PinnedKey {
   readonly taken: string | null
 }
 
-/** Pins the first key of a host before any credential is sent; from then on accepts only that key (contract §10). */
+/**
+ * Pins the first key of a host, on disk before any credential is sent. From then on accepts only that key, until an ADMIN
+ * clears it (contract §10).
+ */
 function pinnedKey({ store, facts }: Pick<InstallerParts, 'store' | 'facts'>, host: HostRecord): PinnedKey {
   const { id, hostname, ip, sshPort } = host
   let taken: string | null = null
