@@ -6,7 +6,7 @@ const commandIndent = '  '
 const program = /^[("]*(?:rsm|node|sudo|chmod|chown|kill|openssl)$/
 /** End of a command in a sentence: punctuation, or a word that no command contains. */
 const closing = /[,;:)]$/
-const conjunctions = new Set(['and', 'or', 'then', 'to', 'names', 'prints', 'with'])
+const conjunctions = new Set(['and', 'or', 'then', 'to', 'names', 'prints', 'shows', 'with'])
 
 /** Splits a sentence into words; a command, or text between backticks, is one unit. */
 function unbroken(text: string): string[] {

@@ -15,6 +15,7 @@ export interface ListenerLimits {
   readonly request: number
   /** Milliseconds between checks for late requests. */
   readonly check: number
+  /** Milliseconds for the TLS handshake. */
   readonly handshake: number
   /** Milliseconds for which an idle connection stays open. */
   readonly keepAlive: number

@@ -8,6 +8,7 @@ interface Quota {
 }
 /** Scripts and schedules together (contract §1). */
 const stored: Quota = { ofOne: 64, ofAll: 256 }
+/** Running tasks. */
 const running: Quota = { ofOne: 128, ofAll: 512 }
 const mebibyte = 1024 * 1024
 /** Smaller tasks are not measured, so that a common command costs no query. */

@@ -1,5 +1,6 @@
 interface Attachment {
   readonly isBack: boolean
+  /** Characters. */
   readonly omitted: number
   readonly watchers: string | null
 }

@@ -36,6 +36,7 @@ interface Housekept {
   agreed: { age(): Age }
   clock: Clock
   log: Log
+  /** Milliseconds. */
   firstAfter: number
 }
 
