@@ -56,7 +56,8 @@ const troubles: readonly Trouble[] = [
     advice: () => 'check again in a moment: the server then reports which of the two, and what to do',
   },
   {
-    words: /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|(needs|requires) (a|an agent) token|not logged in/i,
+    words:
+      /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|(needs|requires) (a|an agent) token|not logged in/i,
     advice: () =>
       'its token was revoked: `rsm hosts join --replace HOST` (`rsm hosts join` if the host was removed), then restart the agent with that token',
   },
