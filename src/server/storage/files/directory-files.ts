@@ -8,6 +8,7 @@ import { roomOf } from '../../../disk/disk.ts'
 import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
 import { piecesOf } from '../../../disk/files/reading.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
+import { isMissing } from './read-file.ts'
 
 /** Folder of finished contents by digest, each a hard link to the files that have them. */
 const contentName = 'content'
@@ -16,8 +17,6 @@ const contentName = 'content'
 const mostBytes = 256 * 1024
 const leastBytes = 64 * 1024
 const readersBytes = 4 * 1024 * 1024
-
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 const gone = (id: string, cause?: unknown) =>
   new RsmError('gone', `the bytes of file ${id} are not on the server's disk`, { cause })

@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
 
 /** Few enough bytes to scan within a millisecond. */
@@ -6,6 +6,28 @@ const chunkBytes = 64 * 1024
 /** Bytes searched backwards for the last newline; the longest line of output is a frame of 1 MiB. */
 const longestTail = 2 * 1024 * 1024
 const newline = 10
+
+export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** Turns the error of a missing file into null. */
+export const nullWhereMissing = (error: unknown): null => {
+  if (isMissing(error)) return null
+  throw error
+}
+
+/** Items that `read` yields for a file; none if it is missing. */
+export async function* opened<T>(
+  path: string,
+  read: (file: FileHandle) => AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  const file = await open(path, 'r').catch(nullWhereMissing)
+  if (file === null) return
+  try {
+    yield* read(file)
+  } finally {
+    await file.close()
+  }
+}
 
 /** The first `size` bytes of a file. Errors: `unavailable` if it has fewer. */
 export async function* readFirst(handle: FileHandle, size: number, name: string): AsyncGenerator<Buffer> {

@@ -5,6 +5,7 @@ import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
 import { writeWhole } from '../../../../disk/disk.ts'
 import { isDiskFull, syncDirectory } from '../../../../disk/durable.ts'
 import { parseEntry } from '../../audit/entry.ts'
+import { nullWhereMissing } from '../read-file.ts'
 
 export const auditFileName = 'audit.log'
 
@@ -49,6 +50,21 @@ export async function lastEntry(file: FileHandle, size: number): Promise<{ size:
       if (entry) return { size: offset + bytes.length + 1, head: { id: entry.id, hash: entry.hash } }
     }
   return { size: 0, head: beforeFirst }
+}
+
+/** Path and size (`found`) of the log in a data directory, and end (`size`) and head of its last entry. */
+export async function auditEnd(
+  path: string,
+): Promise<{ file: string; size: number; found: number; head: AuditHead }> {
+  const file = join(path, 'audit', auditFileName)
+  const handle = await open(file, 'r').catch(nullWhereMissing)
+  if (handle === null) return { file, size: 0, found: 0, head: beforeFirst }
+  try {
+    const { size: found } = await handle.stat()
+    return { file, found, ...(await lastEntry(handle, found)) }
+  } finally {
+    await handle.close()
+  }
 }
 
 async function keepAside(

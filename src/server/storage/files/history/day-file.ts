@@ -2,6 +2,7 @@ import { closeSync, createReadStream, fstatSync, open, write } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { isMissing } from '../read-file.ts'
 
 const openFile = promisify(open)
 const writeFile = promisify(write)
@@ -68,8 +69,4 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
     if (!isMissing(error)) throw error
   }
   yield rest
-}
-
-export function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

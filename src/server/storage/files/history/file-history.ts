@@ -8,7 +8,8 @@ import type { Log } from '../../../../disk/log.ts'
 import { type History, keptFor } from '../../ports/presence.ts'
 import { decodeSample } from '../../samples/sample-line.ts'
 import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
-import { appendLines, dayFileOf, endOfDay, isMissing, linesOf } from './day-file.ts'
+import { isMissing } from '../read-file.ts'
+import { appendLines, dayFileOf, endOfDay, linesOf } from './day-file.ts'
 
 export interface FileHistoryOptions {
   directory: string

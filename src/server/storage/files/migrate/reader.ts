@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
+import { type FileHandle, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditHead, beforeFirst, parseHead } from '../../../../core/audit.ts'
+import { parseHead } from '../../../../core/audit.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import { fitsCheck, hasCheck } from '../../../../disk/checked-json.ts'
 import { createLog } from '../../../../disk/log.ts'
@@ -18,11 +18,11 @@ import type { RunRecord } from '../../records/run.ts'
 import type { ExecutionRecord, TaskRecord } from '../../records/task.ts'
 import { decodeSample, encodeSample } from '../../samples/sample-line.ts'
 import type { Tables, TablesView } from '../../tables/tables.ts'
-import { auditFileName, lastEntry } from '../audit/log-file.ts'
+import { auditEnd } from '../audit/log-file.ts'
 import { readOffline } from '../backup/offline.ts'
-import { dayFileOf, endOfDay, isMissing, linesOf as linesOfFile } from '../history/day-file.ts'
+import { dayFileOf, endOfDay, linesOf as linesOfFile } from '../history/day-file.ts'
 import { lastKnownOf, readKeptStatus } from '../presence/kept-status.ts'
-import { readFirst, watchLines, wholeLines } from '../read-file.ts'
+import { nullWhereMissing, opened, readFirst, watchLines, wholeLines } from '../read-file.ts'
 import { recordingSuffix } from '../recordings/file-recordings.ts'
 import { sumsSuffix, verifyRecording } from '../recordings/sums.ts'
 import { createFileResults } from '../results.ts'
@@ -51,22 +51,6 @@ const unsound = (path: string, message: string, cause?: unknown) =>
     hint: `run \`rsm server doctor --data-dir ${path}\`, and restore from a backup what it names`,
     cause,
   })
-
-const nullWhereMissing = (error: unknown): null => {
-  if (isMissing(error)) return null
-  throw error
-}
-
-/** Items that `read` yields for a file; none if it is missing. */
-async function* opened<T>(path: string, read: (file: FileHandle) => AsyncGenerator<T>): AsyncGenerator<T> {
-  const file = await open(path, 'r').catch(nullWhereMissing)
-  if (file === null) return
-  try {
-    yield* read(file)
-  } finally {
-    await file.close()
-  }
-}
 
 /** Items of one file; passes its errors to `unreadable`. */
 async function* reported<T>(
@@ -281,21 +265,6 @@ async function* filesOf(place: Place): AsyncGenerator<Items['files']> {
         damaged({ ...upload, fault: `the file is damaged: ${name}` })
     }
     yield* reported(place, upload, () => opened(name, read))
-  }
-}
-
-/** End and head of the audit log's last entry (`size`, `head`), and the size of the file (`found`). */
-async function auditEnd(
-  path: string,
-): Promise<{ file: string; size: number; found: number; head: AuditHead }> {
-  const file = join(path, 'audit', auditFileName)
-  const handle = await open(file, 'r').catch(nullWhereMissing)
-  if (handle === null) return { file, size: 0, found: 0, head: beforeFirst }
-  try {
-    const { size: found } = await handle.stat()
-    return { file, found, ...(await lastEntry(handle, found)) }
-  } finally {
-    await handle.close()
   }
 }
 

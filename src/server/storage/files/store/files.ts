@@ -7,7 +7,7 @@ import { writeFileDurably } from '../../../../disk/durable.ts'
 import { serverVersion } from '../../../../disk/own-release.ts'
 import { type Noun, nouns } from '../../records/records.ts'
 import type { Tables, TablesView } from '../../tables/tables.ts'
-import { readFirst, watchLines } from '../read-file.ts'
+import { isMissing, readFirst, watchLines } from '../read-file.ts'
 import { encodeLine, isAsWritten } from './line.ts'
 
 /**
@@ -119,10 +119,6 @@ export async function readManifest(directory: string): Promise<Manifest | null> 
     manifest.journals?.length > 0
   if (!whole) throw damaged(path, 0, 'it does not name the files of the store')
   return manifest
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
