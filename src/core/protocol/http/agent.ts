@@ -65,7 +65,7 @@ const Mark = Type.Object({
 /**
  * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: links only while there is work;
  * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it; `facts`: after
- * each link, and once an hour. Base-protocol agents leave out the last five.
+ * each link, and once an hour. Of these, base-protocol agents send only `uptime`.
  */
 export const HeartbeatRequest = Type.Object(
   {
