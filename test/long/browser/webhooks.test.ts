@@ -40,7 +40,7 @@ browserTest.serial(
     await create.click()
     await faultAt('url').getByText(/./).waitFor()
     await faultAt('selector').getByText('a bracket is not closed').waitFor()
-    await faultAt('secret').getByText('takes whsec_').waitFor()
+    await faultAt('secret').getByText('must be whsec_').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'url')
     t.is((await server.data('GET', '/api/webhooks')).totalElements, 0)
     await picture(page, 'webhook-faults')
