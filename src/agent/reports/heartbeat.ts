@@ -1,7 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Metrics } from '../../core/hosts/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
-import type { AgentAck, AgentConfig, SystemFacts } from '../../core/protocol/http/agent.ts'
+import type { AgentAck, AgentConfig, HeartbeatRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
+import type { OwnFacts } from '../../core/protocol/http/host-agent.ts'
 import { type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import type { Clock } from '../clock.ts'
@@ -40,9 +41,8 @@ export interface HeartbeatOptions {
   /** Collects the facts of the host; may be slow. */
   readonly facts: () => Promise<SystemFacts>
   readonly intervals: Intervals
-  /** Whether it links only while there is work. */
-  readonly onDemand: boolean
-  readonly linkFault: () => string | null
+  /** Facts for the next heartbeat, which waits for them; those that are null are not sent. */
+  readonly says: () => Promise<Partial<OwnFacts>>
   /** Newest mark of the server's store. */
   readonly mark: () => RunMark | null
   readonly onMark: (mark: RunMark) => void
@@ -120,19 +120,18 @@ export class Heartbeat {
   }
 
   async #sendBeat(): Promise<AgentAck> {
-    const { api, agentId, clock, onDemand, linkFault } = this.#options
+    const { api, agentId, clock, says } = this.#options
     const mark = this.#options.mark()
     const { status, reason } = await this.#health()
-    const fault = linkFault()
+    const own = sentOf(await says())
     const facts = this.#facts
     const ack = await api.heartbeat({
       agentId,
       timestamp: new Date(clock.now()).toISOString(),
       status,
       uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
-      onDemand,
+      ...own,
       ...(reason === null ? {} : { reason: sentence(reason) }),
-      ...(fault === null ? {} : { linkFault: sentence(fault) }),
       ...(mark === null ? {} : { mark }),
       ...(facts === null ? {} : { facts }),
     })
@@ -263,6 +262,13 @@ function reasonOf(error: unknown): string {
   if (error instanceof RsmError && error.code === 'unauthenticated')
     return 'the server answered 401: the token of this agent is not valid'
   return error instanceof Error ? error.message : String(error)
+}
+
+function sentOf(facts: Partial<OwnFacts>): Partial<HeartbeatRequest> {
+  const known = Object.entries(facts).filter(([, value]) => value !== null)
+  return Object.fromEntries(
+    known.map(([name, value]) => [name, typeof value === 'string' ? sentence(value) : value]),
+  )
 }
 
 /** Formats a reason for the server: one line, of limited length. */

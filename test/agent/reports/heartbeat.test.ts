@@ -7,7 +7,8 @@ import { Heartbeat, type HeartbeatOptions } from '../../../src/agent/reports/hea
 import { MetricsBuffer } from '../../../src/agent/reports/metrics-buffer.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { Metrics } from '../../../src/core/hosts/host.ts'
-import type { AgentConfig } from '../../../src/core/protocol/http/agent.ts'
+import { longestReason } from '../../../src/core/protocol/bounds.ts'
+import type { AgentConfig, HeartbeatRequest } from '../../../src/core/protocol/http/agent.ts'
 import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { until } from '../../helpers/until.ts'
@@ -78,8 +79,7 @@ async function heartbeatOf(t: ExecutionContext, parts: Partial<HeartbeatOptions>
     measure: async () => ({ timestamp: 'now' }) as Metrics,
     facts: async () => ({}),
     intervals: { heartbeatInterval: 60, metricsInterval: 60 },
-    onDemand: false,
-    linkFault: () => null,
+    says: async () => ({}),
     mark: () => null,
     onMark: () => {},
     log: () => {},
@@ -116,6 +116,24 @@ for (const [asked, taken] of [
     await until('it is configured', () => delays.has(taken * 1000) && delays.size === 2)
     t.deepEqual([...delays], [60_000, taken * 1000])
   })
+
+test('a heartbeat omits facts that are null, and cuts text to one line that the server accepts', async (t) => {
+  let sent: HeartbeatRequest | undefined
+  const heartbeat = await heartbeatOf(t, {
+    api: {
+      ...healthy,
+      async heartbeat(request) {
+        sent = request
+        return ack
+      },
+    },
+    says: async () => ({ onDemand: null, linkFault: `one\r\ntwo ${'x'.repeat(longestReason)}` }),
+  })
+  t.true(await heartbeat.hearServerTime())
+  t.false('onDemand' in (sent ?? {}))
+  t.regex(sent?.linkFault ?? '', /^one two x+…?$/)
+  t.true((sent?.linkFault ?? '').length <= longestReason)
+})
 
 test('facts are sent with the second heartbeat, the one after a new link, and once an hour', async (t) => {
   const beats: boolean[] = []

@@ -1,5 +1,6 @@
 import { longestReason } from '../bounds.ts'
-import { Hostname, Id, Time } from './common.ts'
+import { allOptional, Hostname, Id, Time } from './common.ts'
+import { beatFacts } from './host-agent.ts'
 import { Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -13,7 +14,6 @@ export const AgentId = Type.String({
 
 /** Text reported by an agent: unprintable characters are replaced (contract §1), a longer text is refused. */
 const Fact = Type.String({ maxLength: 256 })
-const Reason = Type.String({ maxLength: longestReason })
 
 const facts = {
   ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
@@ -63,9 +63,8 @@ const Mark = Type.Object({
 })
 
 /**
- * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: links only while there is work;
- * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it; `facts`: after
- * each link, and once an hour. Of these, base-protocol agents send only `uptime`.
+ * `uptime` in seconds; `reason`: why the status is not HEALTHY; `mark`: the newest that a server gave it; `facts`:
+ * after each link, and once an hour. Of the optional ones, base-protocol agents send only `uptime`.
  */
 export const HeartbeatRequest = Type.Object(
   {
@@ -74,9 +73,8 @@ export const HeartbeatRequest = Type.Object(
     /** HEALTHY, DEGRADED or UNHEALTHY; any other comes from a newer agent and counts as DEGRADED. */
     status: Type.String({ pattern: '^[A-Z_]{1,64}$' }),
     uptime: Type.Optional(Type.Number({ minimum: 0 })),
-    reason: Type.Optional(Reason),
-    onDemand: Type.Optional(Type.Boolean()),
-    linkFault: Type.Optional(Reason),
+    reason: Type.Optional(Type.String({ maxLength: longestReason })),
+    ...allOptional(beatFacts),
     mark: Type.Optional(Mark),
     facts: Type.Optional(SystemFacts),
   },

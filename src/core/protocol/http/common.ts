@@ -7,6 +7,15 @@ export const Closed = <P extends TProperties>(properties: P, options: TObjectOpt
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
+const mapped = (properties: TProperties, change: (schema: TSchema) => TSchema) =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, change(schema)]))
+
+export const allNullable = <P extends TProperties>(properties: P) =>
+  mapped(properties, Nullable) as { [K in keyof P]: ReturnType<typeof Nullable<P[K]>> }
+
+export const allOptional = <P extends TProperties>(properties: P) =>
+  mapped(properties, Type.Optional) as { [K in keyof P]: ReturnType<typeof Type.Optional<P[K]>> }
+
 /** Ids of hosts, scripts, clusters and users: positive integers below 2^53 (contract §1). */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 

@@ -1,6 +1,7 @@
 import { agentStatuses, containments, sandboxModes } from '../../hosts/host.ts'
 import { limitNames } from '../../tasks/limits.ts'
-import { Nullable, Time } from './common.ts'
+import { longestReason } from '../bounds.ts'
+import { allNullable, Nullable, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
 export const AgentStatus = Type.Enum([...agentStatuses])
@@ -25,15 +26,22 @@ export const HelloFacts = Type.Object({
 })
 export type HelloFacts = Static<typeof HelloFacts>
 
-export const BeatFacts = Type.Object({
+/** Facts of each heartbeat. An agent omits those that it does not know, and a host shows them as null. */
+export const beatFacts = {
   /** Whether it links only while there is work; older agents never report it. */
-  onDemand: Nullable(Type.Boolean()),
+  onDemand: Type.Boolean(),
   /** Why it has no link although it wants one; null while it is connected. */
-  linkFault: Nullable(Type.String()),
+  linkFault: Type.String({ maxLength: longestReason }),
+}
+
+export const BeatFacts = Type.Object({
+  ...allNullable(beatFacts),
   /** Why it is not HEALTHY, as reported by the agent. */
   statusReason: Nullable(Type.String()),
 })
 export type BeatFacts = Static<typeof BeatFacts>
+/** As an agent gives them; null if it does not know one. */
+export type OwnFacts = Omit<BeatFacts, 'statusReason'>
 
 export const HostAgent = Type.Object({
   agentId: Type.String(),
