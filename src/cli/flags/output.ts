@@ -93,3 +93,12 @@ export function readShowOptions(flags: OutputFlags, json: boolean, standard?: Fo
     raw: flags.raw,
   }
 }
+
+/** Errors: `usage` for output that would be lost. */
+export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
+  const path = outdir ?? files[0]?.path
+  if (detach && path !== undefined)
+    throw new RsmError('usage', `--detach does not wait, so nothing would be written to ${path}`, {
+      hint: 'later: rsm tasks wait TASK -o FORMAT=FILE',
+    })
+}

@@ -74,11 +74,29 @@ function isUtf16(bytes: Buffer): boolean {
   return bom === 'fffe' || bom === 'feff'
 }
 
+/** Does the work, and warns if piped data is not used. */
+export async function besideStdin<T>(
+  command: { notice(text: string): void },
+  stdin: StdinReader,
+  hint: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (stdin.isTaken || process.stdin.isTTY) return work()
+  const checked = hasUnreadStdin().then((isUnread) => {
+    if (isUnread) command.notice(`stdin is not passed on${hint}`)
+  })
+  try {
+    return await work()
+  } finally {
+    await checked
+  }
+}
+
 /**
  * Whether a pipe or file on stdin has data for rsm; neither reads nor waits. Ignores a partly read file, as in
  * `while read host; do …; done < hosts`, and all stdin in CI, because it may contain the rest of the job's script.
  */
-export async function hasUnreadStdin(): Promise<boolean> {
+async function hasUnreadStdin(): Promise<boolean> {
   if ((process.env['CI'] ?? '') !== '') return false
   try {
     const stdin = fstatSync(0)

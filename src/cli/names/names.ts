@@ -174,6 +174,21 @@ export async function selectHosts(
 export const isEmptyTarget = (error: unknown): error is RsmError =>
   error instanceof RsmError && error.code === 'not_found' && error.message.startsWith(matchesNone)
 
+/** Explains an empty target or unknown hosts: there may be no hosts yet. */
+export async function explainNoHosts(client: Client, error: unknown): Promise<never> {
+  if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
+  const { message, fields } = error
+  // A failure of this request must not hide the first error.
+  const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
+  if (page?.totalElements === 0)
+    throw isEmptyTarget(error)
+      ? new RsmError('not_found', 'there are no hosts yet', { fields, hint: 'rsm hosts join' })
+      : new RsmError('not_found', message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
+  if (!isEmptyTarget(error)) throw error
+  const why = message.slice(`${matchesNone}: `.length) || `the target ${matchesNone}`
+  throw new RsmError('not_found', `nothing to run on: ${why}`, { fields, hint: 'rsm hosts list' })
+}
+
 export function namesOneHost(words: readonly string[]): boolean {
   return words.length === 1 && /^(?:[\w.-]+|@id:\d+)$/.test(words[0] ?? '')
 }

@@ -10,6 +10,7 @@ import { namesOneHost, selectHosts } from '../names/names.ts'
 import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
+import type { Runnable } from './runnable.ts'
 
 /** Characters of host names, so that an irregular fleet does not push the question off the screen. */
 const longestNames = 400
@@ -20,6 +21,14 @@ export interface Intent {
   /** `Run 'reboot'`, `Run script deploy` */
   readonly action: string
   readonly server: string
+}
+
+/** `Run 'reboot'`, `Run script deploy`, `Upgrade to 0.2.0` */
+export function intentOf(runnable: Runnable): string {
+  if ('upgrade' in runnable || 'prepare' in runnable)
+    return sanitizeLine(runnable.text.charAt(0).toUpperCase() + runnable.text.slice(1))
+  const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
+  return `Run ${name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`}`
 }
 
 /** `'reboot'`, or `'reboot' …` if more lines follow. */

@@ -1,3 +1,4 @@
+import { canBeReached } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ExecutionOptions, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
@@ -5,6 +6,7 @@ import { defaultInterval } from '../../core/tasks/gates.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/tasks/plan.ts'
 import { runsScript, type TaskType } from '../../core/tasks/task.ts'
+import { foldStanding } from '../hosts/standing.ts'
 import { counted } from '../text/amounts.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 
@@ -81,6 +83,21 @@ const gateOf = ({ name, type, timeout, text }: PlannedScript) => ({
   timeout: timeout ?? defaultTimeout,
   script: text,
 })
+
+/** The whole plan as text, its scripts sanitized if `forTerminal`, verbatim for programs. */
+export function planText(plan: PlanView, found: readonly Host[], forTerminal: boolean): string {
+  const away = foldStanding(found.filter((host) => !canBeReached(host)))
+  const clean = (text: string) => (forTerminal ? sanitize(text) : text)
+  return [
+    ...batchLines(plan.batches),
+    ...away.map(({ names, state }) => `${names} is ${state}`),
+    ...orderLines(plan),
+    `\n${clean(plan.script)}`.trimEnd(),
+    ...[plan.verify, plan.rollback].flatMap((gate, at) =>
+      gate === null ? [] : [`\n${at === 0 ? 'verify' : 'rollback'}:\n${clean(gate.script)}`.trimEnd()],
+    ),
+  ].join('\n')
+}
 
 interface PlannedGate extends Partial<Pick<TaskGate, 'firstLine' | 'retries' | 'intervalSeconds'>> {
   readonly scriptName: string | null

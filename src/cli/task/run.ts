@@ -1,23 +1,46 @@
 import type { Client } from '../../client/client.ts'
-import { RsmError } from '../../core/errors.ts'
+import { newIdempotencyKey } from '../../client/services/requests.ts'
+import { watchTask } from '../../client/watch.ts'
+import { exitCode } from '../../core/errors.ts'
+import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Target } from '../../core/protocol/http/targets.ts'
-import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { matchesNone } from '../../core/text/nearest.ts'
+import type { ExecutionOptions, Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { BaseCommand } from '../command/base-command.ts'
+import { failureOf, reportFailure } from '../command/failure.ts'
 import type { GateFlags } from '../flags/gates.ts'
-import { readShowOptions } from '../flags/output.ts'
+import { readShowOptions, refuseDetached, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTarget, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
-import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
-import { isEmptyTarget, selectHosts } from '../names/names.ts'
+import { explainNoHosts, selectHosts } from '../names/names.ts'
 import type { FormatName } from '../output/formats.ts'
-import { sanitize, sanitizeLine } from '../text/sanitize.ts'
+import {
+  changedLines,
+  cutLines,
+  failureLines,
+  foldFailures,
+  summaryLine,
+  warningLines,
+} from '../output/outcome.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { showDuration } from '../text/time.ts'
 import type { FoundGates, MeantGates } from './gates.ts'
+import { type Followed, Halting, type HaltOptions, naming } from './halting.ts'
 import type { PlanView } from './plan-view.ts'
-import { planned, type Runnable } from './runnable.ts'
-import { refuseDetached, type StartOptions, startTask } from './start.ts'
+import { bodyOf, planned, type Runnable } from './runnable.ts'
+import { explainUnreachable, SilentHosts } from './silent-hosts.ts'
+import { TaskDisplay } from './task-display.ts'
+
+interface StartOptions {
+  readonly show: ShowOptions
+  /** Seconds. */
+  readonly deadline: number | undefined
+  readonly detach: boolean
+  readonly 'idempotency-key'?: string | undefined
+  /** Called after the end of the task: downloads its results. */
+  readonly received?: ((task: Task) => Promise<void>) | undefined
+}
 
 interface Order extends StartOptions {
   /** Undefined if the script has no gates. */
@@ -75,7 +98,7 @@ export async function runOrder(
   const gates = order.gates && (await (await import('./gates.ts')).findGates(client, order.gates))
   const options = { ...(await complete(runnable, gates, order)), ...gates?.options }
   if (order.plan) return showPlan(command, client, { ...order, options }, runnable, gates)
-  const explained = (error: unknown) => explain(client, error)
+  const explained = (error: unknown) => explainNoHosts(client, error)
   const target = await agreedTarget(command, client, order, runnable).catch(explained)
   const { bring } = order
   let hostCount = 0
@@ -95,55 +118,6 @@ export async function runOrder(
   )
 }
 
-async function bodyOf(
-  runnable: Runnable,
-  hostCount: number,
-): Promise<Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade' | 'copy' | 'fetch'>> {
-  if ('prepare' in runnable) return runnable.prepare(hostCount)
-  if ('scriptId' in runnable) return { scriptId: runnable.scriptId }
-  return 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script }
-}
-
-/** `Run 'reboot'`, `Run script deploy`, `Upgrade to 0.2.0` */
-async function intentOf(runnable: Runnable): Promise<string> {
-  if ('upgrade' in runnable || 'prepare' in runnable)
-    return sanitizeLine(runnable.text.charAt(0).toUpperCase() + runnable.text.slice(1))
-  const { quotedBeginning } = await import('./consent.ts')
-  const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
-  return `Run ${name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`}`
-}
-
-/** Does the work, and warns if piped data is not used. */
-export async function besideStdin<T>(
-  command: BaseCommand,
-  stdin: StdinReader,
-  hint: string,
-  work: () => Promise<T>,
-): Promise<T> {
-  if (stdin.isTaken || process.stdin.isTTY) return work()
-  const { hasUnreadStdin } = await import('../input/stdin.ts')
-  const checked = hasUnreadStdin().then((isUnread) => {
-    if (isUnread) command.notice(`stdin is not passed on${hint}`)
-  })
-  try {
-    return await work()
-  } finally {
-    await checked
-  }
-}
-
-/** Asks for confirmation before starting on many or all hosts, if interactive (contract §9). */
-async function agreedTarget(
-  command: BaseCommand,
-  client: Client,
-  { target, yes }: Order,
-  runnable: Runnable,
-): Promise<Target> {
-  if (yes || !isSomeoneThere()) return target
-  const { confirmTarget } = await import('./consent.ts')
-  return confirmTarget(client, target, { action: await intentOf(runnable), server: command.serverName() })
-}
-
 /** Adds the params that the script declares: filled in, or prompted for when interactive. */
 async function complete(
   runnable: Runnable,
@@ -158,21 +132,7 @@ async function complete(
   return completeParams(declared, options, { script, attended: isSomeoneThere(), plan })
 }
 
-/** Explains an empty target or unknown hosts: there may be no hosts yet. */
-async function explain(client: Client, error: unknown): Promise<never> {
-  if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
-  const { message, fields } = error
-  // A failure of this request must not hide the first error.
-  const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
-  if (page?.totalElements === 0)
-    throw isEmptyTarget(error)
-      ? new RsmError('not_found', 'there are no hosts yet', { fields, hint: 'rsm hosts join' })
-      : new RsmError('not_found', message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
-  if (!isEmptyTarget(error)) throw error
-  const why = message.slice(`${matchesNone}: `.length) || `the target ${matchesNone}`
-  throw new RsmError('not_found', `nothing to run on: ${why}`, { fields, hint: 'rsm hosts list' })
-}
-
+/** Shows hosts, batches, order and texts of what would run. */
 async function showPlan(
   command: BaseCommand,
   client: Client,
@@ -180,27 +140,183 @@ async function showPlan(
   runnable: Runnable,
   gates: FoundGates | undefined,
 ): Promise<PlanView> {
-  const found = await selectHosts(client, target).catch((error: unknown) => explain(client, error))
-  const { batchLines, orderLines, planView } = await import('./plan-view.ts')
-  const { canBeReached } = await import('../../core/hosts/host-status.ts')
-  const { foldStanding } = await import('../hosts/standing.ts')
+  const found = await selectHosts(client, target).catch((error: unknown) => explainNoHosts(client, error))
+  const { planText, planView } = await import('./plan-view.ts')
   const plan = planView(found, options, planned(runnable), deadline, {
     verify: gates?.verify && planned(gates.verify),
     rollback: gates?.rollback && planned(gates.rollback),
   })
-  const away = foldStanding(found.filter((host) => !canBeReached(host)))
-  // Verbatim for programs; sanitized for terminals.
-  const clean = (text: string) => (process.stdout.isTTY ? sanitize(text) : text)
-  const lines = [
-    ...batchLines(plan.batches),
-    ...away.map(({ names, state }) => `${names} is ${state}`),
-    ...orderLines(plan),
-    `\n${clean(plan.script)}`.trimEnd(),
-    ...[plan.verify, plan.rollback].flatMap((gate, at) =>
-      gate === null ? [] : [`\n${at === 0 ? 'verify' : 'rollback'}:\n${clean(gate.script)}`.trimEnd()],
-    ),
-  ]
-  command.print(lines.join('\n'))
+  command.print(planText(plan, found, process.stdout.isTTY))
   command.notice('plan only: nothing was run')
   return plan
+}
+
+/** Asks for confirmation before starting on many or all hosts, if interactive (contract §9). */
+async function agreedTarget(
+  command: BaseCommand,
+  client: Client,
+  { target, yes }: Order,
+  runnable: Runnable,
+): Promise<Target> {
+  if (yes || !isSomeoneThere()) return target
+  const { confirmTarget, intentOf } = await import('./consent.ts')
+  return confirmTarget(client, target, { action: intentOf(runnable), server: command.serverName() })
+}
+
+/** Starts a task and shows it; with `detach`, prints its id. Sets the exit code (contract §9). */
+export async function startTask(
+  command: BaseCommand,
+  client: Client,
+  { show, deadline, detach, 'idempotency-key': givenKey, received }: StartOptions,
+  create: (key: string, signal?: AbortSignal) => Promise<Started | Task>,
+  announce: (started: Started | Task) => void = () => {},
+): Promise<Started | Task> {
+  const key = givenKey ?? newIdempotencyKey()
+  const start = async (signal?: AbortSignal) => {
+    const started = await create(key, signal)
+    // A generated key may be repeated by this command's own retries.
+    if (givenKey !== undefined) sayReplayed(command, started)
+    announce(started)
+    return started
+  }
+  if (detach) {
+    const started = await start()
+    command.print(started.taskId)
+    command.hint(`next: rsm logs -f ${started.taskId}`)
+    return started
+  }
+  const outputs = taskOutputs(command, show)
+  const { task, exit, reason, isHalted } = await followTask({
+    client,
+    start,
+    outputs,
+    deadline,
+    signals: process.stderr.isTTY && isSomeoneThere() ? 'ask' : 'cancel',
+    resume: (taskId) => `rsm logs -f ${taskId}`,
+  })
+  if (reason !== undefined && command.globals.json) reportFailure(failureOf(reason), true)
+  else if (reason !== undefined) outputs.warn(reason.message)
+  try {
+    if (!isHalted) await received?.(task)
+  } finally {
+    await conclude(command, client, task, exit, outputs)
+  }
+  return task
+}
+
+/** Reports a reused key, so that its old result is not mistaken for a new one. */
+function sayReplayed(command: BaseCommand, started: Started | Task): void {
+  const after = 'replayedAfterSeconds' in started ? started.replayedAfterSeconds : null
+  if (after === null) return
+  const ago = `${after < 60 ? `${after} s` : showDuration(after * 1000)} ago`
+  command.notice(
+    `this key started task ${started.taskId} ${ago}; this is its result, and nothing new was started`,
+  )
+}
+
+export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): TaskDisplay {
+  return new TaskDisplay({ show, quiet, json, progress: true, summarised: !json })
+}
+
+interface FollowOptions extends HaltOptions {
+  /** Starts or identifies the task. `hostCount` is omitted if the outputs have already started. */
+  readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount?: number }>
+  /** Position and filter of the displayed log. */
+  readonly query?: LogQuery
+  readonly select?: (task: Task) => Task
+}
+
+/** Shows a task to its end and returns its exit code; handles signals and the deadline (contract §9). */
+export async function followTask(options: FollowOptions): Promise<Followed> {
+  const { outputs, select = (task: Task) => task } = options
+  const halting = new Halting(options)
+  let taskId: string | undefined
+  try {
+    const started = await halting.begin(options.start)
+    taskId = started.taskId
+    const { hostCount } = started
+    if (hostCount !== undefined) await outputs.begin({ hostCount, alone: hostCount === 1 })
+    const { end, last } = await showEvents(taskId, options, halting)
+    const task = select(end ?? (await halting.read(taskId)))
+    await outputs.end(task)
+    return halting.concluded(task, last)
+  } catch (error) {
+    // Keep the output so far, although the task's end is unknown.
+    const { task } = outputs.known
+    if (task !== undefined) await outputs.end(select(task))
+    throw taskId === undefined || options.signals === 'leave' ? error : naming(taskId, error)
+  } finally {
+    halting.close()
+    outputs.close()
+  }
+}
+
+/** `end` is the task if the server sent it with results. */
+async function showEvents(
+  taskId: string,
+  { client, outputs, query = {} }: FollowOptions,
+  { signal }: Halting,
+): Promise<{ end: Task | undefined; last: number | undefined }> {
+  const silent = new SilentHosts((line) => outputs.notice(line))
+  const onCut = ({ message }: Error, again: boolean) => {
+    if (!again) outputs.notice(`${message}; trying again for 5 minutes (task ${taskId} keeps running)`)
+  }
+  let end: Partial<Task> | undefined
+  let last = query.after
+  try {
+    for await (const event of watchTask(client.api, taskId, { query, signal, onCut })) {
+      await outputs.event(event)
+      if (query.hostId === undefined) silent.event(event)
+      if (event.type === 'output') last = event.entry.id
+      else if (event.type === 'end') end = event.task
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    silent.close()
+  }
+  return { end: end?.results !== undefined && end.taskId !== undefined ? (end as Task) : undefined, last }
+}
+
+/**
+ * Sets the exit code: a local file that could not be written is a failure. Lists failures and next commands.
+ */
+export async function conclude(
+  command: BaseCommand,
+  client: Client,
+  task: Task,
+  exit: number,
+  outputs: TaskDisplay,
+): Promise<void> {
+  const { failure } = outputs
+  process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
+  if (command.globals.json) {
+    if (failure !== undefined) reportFailure({ ...failureOf(failure), exit: Number(process.exitCode) }, true)
+    return
+  }
+  await summarise(client, task, outputs)
+  if (task.status === 'RUNNING') return
+  const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')
+  const isWorthIt = failed !== undefined || task.counts.UNREACHABLE + task.counts.LOST > 0
+  if (isWorthIt) command.hint(`retry the failed: rsm tasks retry ${task.taskId}`)
+  if (failed !== undefined && task.results.length > 1)
+    command.hint(`output of one: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
+}
+
+async function summarise(client: Client, task: Task, outputs: TaskDisplay): Promise<void> {
+  const failures = foldFailures(task)
+  const lines = failureLines(failures)
+  const unreachable = task.results.filter(({ status }) => status === 'UNREACHABLE')
+  // The command goes below the hosts that it is for, not below a failed one.
+  const last = failures.findLastIndex(({ results }) => results[0]?.status === 'UNREACHABLE')
+  for (const line of lines.slice(0, last + 1)) outputs.warn(line)
+  if (unreachable.length > 0) {
+    const explained = await explainUnreachable(client, unreachable)
+    for (const line of explained.lines) outputs.warn(line)
+    if (explained.next !== undefined) outputs.next(explained.next)
+  }
+  for (const line of lines.slice(last + 1)) outputs.warn(line)
+  for (const line of [...warningLines(task), ...cutLines(task)]) outputs.notice(line)
+  for (const line of changedLines(task)) outputs.notice(line)
+  outputs.notice(summaryLine(task))
 }

@@ -84,3 +84,12 @@ export function planned(runnable: Runnable): PlannedScript {
   const { type = 'BASH', name = null, timeout = null } = runnable.script
   return { name, type, timeout, text: runnable.text }
 }
+
+export async function bodyOf(
+  runnable: Runnable,
+  hostCount: number,
+): Promise<Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade' | 'copy' | 'fetch'>> {
+  if ('prepare' in runnable) return runnable.prepare(hostCount)
+  if ('scriptId' in runnable) return { scriptId: runnable.scriptId }
+  return 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script }
+}

@@ -1,10 +1,16 @@
+import type { Client } from '../../client/client.ts'
 import type { TaskEvent } from '../../client/watch.ts'
+import { RsmError } from '../../core/errors.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { isFinal, type TaskResult } from '../../core/tasks/task.ts'
-import { sanitizeLine } from '../text/sanitize.ts'
+import { standingOf } from '../hosts/standing.ts'
+import { tellsHostState } from '../output/outcome.ts'
+import { sanitizeLine, shellWord } from '../text/sanitize.ts'
 
 /** Milliseconds over which hosts are reported together, because the server reports them one by one. */
 const gathered = 250
+/** Hosts looked up on the server because their results do not say why they are unreachable. */
+const mostAsked = 3
 
 type Silent = Pick<TaskResult, 'hostId' | 'hostname' | 'error' | 'status'>
 
@@ -58,4 +64,32 @@ export class SilentHosts {
     for (const [hostId, { error }] of this.#news) this.#reported.set(hostId, error)
     this.#news.clear()
   }
+}
+
+interface Explanation {
+  /** `web1 is OFFLINE: never heard`, for those whose result does not say so. */
+  readonly lines: readonly string[]
+  /** Command to learn more; undefined if all hosts are back. */
+  readonly next: string | undefined
+}
+
+/** Why hosts were unreachable, and one command that examines all of them. */
+export async function explainUnreachable(
+  client: Client,
+  results: readonly Pick<TaskResult, 'hostId' | 'hostname' | 'error'>[],
+): Promise<Explanation> {
+  const away = results.filter(tellsHostState).map(({ hostname }) => hostname)
+  const lines: string[] = []
+  const silent = results.filter((result) => !tellsHostState(result))
+  for (const { hostId, hostname } of silent.slice(0, mostAsked)) {
+    const host = await client.hosts.get(hostId).catch((error: unknown) => {
+      if (error instanceof RsmError) return undefined
+      throw error
+    })
+    if (host === undefined || host.statusReason === null) continue
+    lines.push(`${hostname} is ${standingOf(host)}`)
+    away.push(hostname)
+  }
+  const next = away.length === 0 ? undefined : `rsm hosts doctor ${shellWord(foldNodeset(away))}`
+  return { lines, next }
 }

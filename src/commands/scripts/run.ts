@@ -3,9 +3,9 @@ import { needed } from '../../cli/flags/checks.ts'
 import { gateFlags } from '../../cli/flags/gates.ts'
 import { runFlags } from '../../cli/flags/run.ts'
 import { targetFlags } from '../../cli/flags/targets.ts'
-import { stdinReader } from '../../cli/input/stdin.ts'
+import { besideStdin, stdinReader } from '../../cli/input/stdin.ts'
 import { findScript } from '../../cli/names/names.ts'
-import { besideStdin, readOrder, runOrder } from '../../cli/task/run.ts'
+import { readOrder, runOrder } from '../../cli/task/run.ts'
 import { storedRunnable } from '../../cli/task/runnable.ts'
 
 export default class ScriptsRun extends BaseCommand {

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { Halted } from '../../../src/cli/command/failure.ts'
-import { followTask } from '../../../src/cli/task/follow.ts'
+import { followTask } from '../../../src/cli/task/run.ts'
 import { TaskDisplay } from '../../../src/cli/task/task-display.ts'
 import { openClient } from '../../../src/client/client.ts'
 import { entryOf, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'

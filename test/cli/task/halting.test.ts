@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { onInterruption, type Signals, type Verdict } from '../../../src/cli/task/interruption.ts'
+import { onInterruption, type Signals, type Verdict } from '../../../src/cli/task/halting.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 
 /** Handles signals like `exec`; a question stays open until the test answers it. */

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { followTask } from '../../../src/cli/task/follow.ts'
+import { followTask } from '../../../src/cli/task/run.ts'
 import { TaskDisplay } from '../../../src/cli/task/task-display.ts'
 import { openClient } from '../../../src/client/client.ts'
 import { RsmError } from '../../../src/core/errors.ts'
