@@ -3,8 +3,7 @@ import { whyUnwritable } from '../../disk/named-files.ts'
 import { jsonText, sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
-import { widthOf } from '../text/width.ts'
-import { wrapSentence } from '../text/wrap.ts'
+import { widthOf, wrapSentence } from '../text/width.ts'
 import { isMisuse, Misuse, usageOf } from './usage.ts'
 
 /** Failure as printed, for people or as JSON (contract §9). */

@@ -10,7 +10,7 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { columnsOf, paint } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
-import { wrapAdvice, wrapWords } from '../text/wrap.ts'
+import { wrapAdvice, wrapWords } from '../text/width.ts'
 import type { ExaminedHost, ExaminedServer } from './doctor.ts'
 import { standingOf } from './standing.ts'
 

@@ -1,8 +1,7 @@
 import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
 import { columnsOf, isUtf8, paint, type Tone } from './screen.ts'
-import { beginningOf, widthOf, withoutBidi } from './width.ts'
-import { wrapWords } from './wrap.ts'
+import { beginningOf, widthOf, withoutBidi, wrapWords } from './width.ts'
 
 export interface Column<Row> {
   readonly heading: string
