@@ -5,12 +5,11 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { auditFilter, auditFlags } from '../../cli/flags/audit.ts'
 import { mayReplace } from '../../cli/input/prompt.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
-import { sanitize } from '../../cli/text/sanitize.ts'
-import { auditCsvHeader, auditCsvRow } from '../../cli/views/audit-csv.ts'
+import { jsonText, sanitize } from '../../cli/text/sanitize.ts'
 import { auditVerifier } from '../../client/services/audit.ts'
 import { linesOf } from '../../client/services/audit-lines.ts'
 import { writeWholeFile } from '../../client/whole-file.ts'
-import { showHead } from '../../core/audit.ts'
+import { type AuditEntry, showHead } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
 
 const formats = ['jsonl', 'csv'] as const
@@ -76,5 +75,46 @@ export default class AuditExport extends BaseCommand {
     const head = verifier === null ? null : showHead(verifier.head)
     if (file !== undefined) this.done(`${file}: ${said}${head === null ? '' : `, sound, head ${head}`}`)
     return file === undefined ? undefined : { file, format: flags.format, entries, bytes, head }
+  }
+}
+
+type Cell = string | number | null
+
+const columns: Readonly<Record<string, (entry: AuditEntry) => Cell>> = {
+  id: ({ id }) => id,
+  at: ({ at }) => at,
+  actorType: ({ actor }) => actor.type,
+  actorId: ({ actor }) => actor.id,
+  actorName: ({ actor }) => actor.name,
+  tokenId: ({ actor }) => actor.tokenId,
+  ip: ({ ip }) => ip,
+  action: ({ action }) => action,
+  objectType: ({ object }) => object?.type ?? null,
+  objectId: ({ object }) => object?.id ?? null,
+  objectName: ({ object }) => object?.name ?? null,
+  outcome: ({ outcome }) => outcome,
+  detail: ({ detail }) => jsonText(detail),
+  hash: ({ hash }) => hash,
+}
+
+/** RFC 4180. A ' before text that spreadsheets would treat as a formula, because names are untrusted. */
+function cellOf(value: Cell): string {
+  if (value === null) return ''
+  const text = String(value)
+  const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}
+
+const row = (cells: readonly Cell[]) => `${cells.map(cellOf).join(',')}\n`
+
+const auditCsvHeader = row(Object.keys(columns))
+
+/** CSV row of a log line; empty if the line is not an entry. */
+function auditCsvRow(line: string): string {
+  try {
+    const entry = JSON.parse(line) as AuditEntry
+    return row(Object.values(columns).map((cell) => cell(entry)))
+  } catch {
+    return ''
   }
 }

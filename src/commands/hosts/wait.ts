@@ -3,21 +3,24 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { Halted, timedOutExit } from '../../cli/command/failure.ts'
 import { anyNumber } from '../../cli/flags/checks.ts'
 import { hostsFlag } from '../../cli/flags/hosts.ts'
-import { awaitHosts } from '../../cli/hosts/await-hosts.ts'
 import { foldStanding } from '../../cli/hosts/standing.ts'
 import { parseTimer } from '../../cli/input/values.ts'
 import { selectHosts } from '../../cli/names/names.ts'
 import { withSpinner } from '../../cli/text/screen.ts'
 import { showDuration } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
+import type { Api } from '../../client/http/api.ts'
 import { allPages } from '../../client/http/pages.ts'
+import { watchEvents } from '../../client/services/events.ts'
 import { RsmError } from '../../core/errors.ts'
 import { canBeReached, shownStatus, statusWord, statusWords } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
+import type { FollowOptions } from '../../net/event-stream.ts'
 
 interface Awaited {
   readonly hosts: readonly Host[]
+  /** Names without a host yet. */
   readonly missing: readonly string[]
 }
 
@@ -102,4 +105,44 @@ export default class HostsWait extends BaseCommand {
       })
     }
   }
+}
+
+interface WaitOptions extends FollowOptions {
+  readonly read: () => Promise<Awaited>
+  readonly isThere: (host: Host) => boolean
+}
+
+/**
+ * Resolves once every host is there. Reads the state when the event stream starts, so that no change is
+ * missed. Rejects for a removed host as `read` does for an unknown name.
+ */
+async function awaitHosts(api: Api, options: WaitOptions): Promise<readonly Host[]> {
+  const { read, isThere } = options
+  const known = new Map<number, Host>()
+  let missing = new Set<string>()
+  const open = () => missing.size > 0 || ![...known.values()].every(isThere)
+  const readAll = async () => {
+    const state = await read()
+    known.clear()
+    for (const host of state.hosts) known.set(host.id, host)
+    missing = new Set(state.missing.map((name) => name.toLowerCase()))
+    return open()
+  }
+  // Usually all are there already; a typo is reported at once.
+  if (!(await readAll())) return [...known.values()]
+  for await (const event of watchEvents(api, { ...options, types: ['host'] })) {
+    if (event.type === 'ready' || event.type === 'reset') {
+      if (!(await readAll())) break
+    } else if (event.type === 'host') {
+      if (event.change === 'removed') {
+        if (known.has(event.host.id) && !(await readAll())) break
+        continue
+      }
+      const { host } = event
+      if (!known.has(host.id) && !missing.delete(host.hostname.toLowerCase())) continue
+      known.set(host.id, host)
+      if (!open()) break
+    }
+  }
+  return [...known.values()]
 }
