@@ -4,13 +4,12 @@ import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { sanitize, sanitizeLine } from '../text/sanitize.ts'
+import { commandData, commandProperty, defuse, sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import { LineAssembler, PhaseHeads } from './lines.ts'
 import { type Failure, foldFailures } from './outcome.ts'
-import { commandData, commandProperty, defuse } from './workflow-commands.ts'
 
 /** GitHub keeps ten error annotations per step. */
 const maxAnnotations = 10

@@ -22,6 +22,9 @@ const controls = new RegExp(`[${cc}${bidi}]`, 'g')
 /** The styles of `paint` (screen.ts), which are harmless. */
 const styles = new RegExp(`(${escape}\\[(?:[12]|22|3[1-3]|39)m)`)
 
+/** Start of a workflow command (`defuse`). */
+const opening = /^[^\p{L}\p{N}_]*?::/u
+
 /** Control characters that JSON leaves unescaped: DEL, C1, and bidi marks (U+202A…, U+2066…). */
 const obeyed = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
@@ -67,4 +70,27 @@ const unicodeEscape = (character: string) => `\\u${character.charCodeAt(0).toStr
 /** Quotes a word for a shell if necessary, for lines that people copy. */
 export function shellWord(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** Escapes the text of a workflow command of GitHub Actions. */
+export function commandData(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+export function commandProperty(text: string): string {
+  return commandData(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
+}
+
+/**
+ * Breaks workflow commands, which a runner of GitHub Actions executes, with a space. `::name key=value::text`
+ * counts at the start of a line, after any white space; `##[name]` anywhere in it (actions/runner,
+ * ActionCommand.cs). Runners' white space never includes letters, digits or `_`, so only a `::` that none of
+ * these precedes is broken; one within a line, as in an address, is not.
+ */
+export function defuse(text: string): string {
+  if (!text.includes('::') && !text.includes('##[')) return text
+  return text
+    .split('\n')
+    .map((line) => line.replace(opening, (start) => `${start.slice(0, -1)} :`).replaceAll('##[', '## ['))
+    .join('\n')
 }
