@@ -8,8 +8,7 @@ import type { CopyHow } from '../flags/copy.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import type { Transfer } from '../task/runnable.ts'
 import { pathOnHosts, readCopyOptions, refuseLongDiff, refuseOptions, type ToHosts } from './copy-order.ts'
-import { sendSource } from './send.ts'
-import { fileSource, type LocalSource, stdinSource } from './source.ts'
+import { fileSource, type LocalSource, sendSource, stdinSource } from './send.ts'
 
 /** Errors: `usage` for a missing source, or a directory without -r. */
 function areTree(sources: readonly string[], isRecursive: boolean): boolean {

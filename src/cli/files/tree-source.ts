@@ -7,7 +7,7 @@ import { Failure } from '../../disk/files/failure.ts'
 import { OpenDirectory } from '../../disk/files/open-directory.ts'
 import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
-import { explained, type LocalSource } from './source.ts'
+import { explained, type LocalSource } from './send.ts'
 
 interface Named {
   readonly source: string

@@ -50,7 +50,7 @@ export default class TasksFiles extends BaseCommand {
       throw new RsmError('not_found', `no files from the hosts of task ${taskId}`, {
         hint: `rsm tasks show ${taskId}`,
       })
-    const { bring } = await import('../../cli/files/bring.ts')
+    const { bring } = await import('../../cli/files/from-hosts.ts')
     const { kind = 'FILE' } = come[0] ?? {}
     makeNamedDirectory(flags.outdir, '--outdir')
     const hosts = come.map((file) => ({ ...file, error: null }))

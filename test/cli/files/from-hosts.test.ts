@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import test from 'ava'
 import type { BaseCommand } from '../../../src/cli/command/base-command.ts'
-import { bring, shareOfEntries } from '../../../src/cli/files/bring.ts'
+import { bring, shareOfEntries } from '../../../src/cli/files/from-hosts.ts'
 import { rawHeader, tarOf } from '../../helpers/tar.ts'
 
 /** A tar of files below more than `directories` directories, which have no entries of their own. */
