@@ -6,7 +6,7 @@ import { given } from '../cli/flags/given.ts'
 import { outputFlags, readShowOptions } from '../cli/flags/output.ts'
 import { findTaskId, taskDescription } from '../cli/names/names.ts'
 
-import { scriptText } from '../cli/task/latest.ts'
+import { scriptText } from '../cli/task/consent.ts'
 import { followTask } from '../cli/task/run.ts'
 import { TaskDisplay } from '../cli/task/task-display.ts'
 import type { Client } from '../client/client.ts'

@@ -1,15 +1,19 @@
+import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/targets.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/scripts/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
 import { unasked } from '../../core/tasks/plan.ts'
 import { shortened } from '../../core/text/pieces.ts'
-import { confirm } from '../input/prompt.ts'
+import { confirm, isSomeoneThere } from '../input/prompt.ts'
+import { latestTask } from '../names/id-parts.ts'
 import { namesOneHost, selectHosts } from '../names/names.ts'
 import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
-import { isUtf8 } from '../text/screen.ts'
+import { isUtf8, withOwnMark } from '../text/screen.ts'
+import { showTime } from '../text/time.ts'
 import type { Runnable } from './runnable.ts'
 
 /** Characters of host names, so that an irregular fleet does not push the question off the screen. */
@@ -89,4 +93,35 @@ export async function confirmRetry(
   if (status === 'RUNNING') return
   const hostnames = results.filter(({ status }) => status !== 'SUCCESS').map(({ hostname }) => hostname)
   if (hostnames.length > (always ? 0 : unasked)) await confirmHosts(intent, hostnames, false)
+}
+
+interface Choice {
+  readonly verb: 'cancel' | 'retry'
+  readonly yes: boolean
+  readonly utc: boolean
+  readonly say: (text: string) => void
+}
+
+/** The caller's newest task, to end or repeat it. Errors: `usage` if not interactive and without `--yes`. */
+export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
+  if (!yes && !isSomeoneThere())
+    throw new RsmError('usage', `without a terminal, ${verb} of latest needs --yes`, {
+      hint: `name the task: rsm tasks ${verb} TASK, or use --yes`,
+    })
+  const task = await latestTask(client)
+  const hosts = counted(task.hostCount, 'host')
+  say(`latest is ${task.taskId}: ${scriptText(task)} on ${hosts}, started ${showTime(task.createdAt, utc)}`)
+  return task
+}
+
+/** Asks for confirmation; rejects with `interrupted` if refused. */
+export async function confirmCancel(task: TaskSummary, server: string): Promise<void> {
+  const question = `Cancel ${scriptText(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
+  if (!(await confirm(question, 'use --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')
+}
+
+/** `script deploy`, `'df -h'`. */
+export function scriptText({ scriptName, firstLine }: TaskSummary): string {
+  if (scriptName !== null) return `script ${sanitizeLine(scriptName)}`
+  return firstLine === null ? 'a command' : `'${withOwnMark(sanitizeLine(firstLine))}'`
 }

@@ -37,7 +37,7 @@ export default class TasksCancel extends BaseCommand {
   }
 
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
-    const { confirmCancel, latestChosen } = await import('../../cli/task/latest.ts')
+    const { confirmCancel, latestChosen } = await import('../../cli/task/consent.ts')
     const task = await latestChosen(client, { verb: 'cancel', yes, utc, say: (text) => this.notice(text) })
     if (!yes && task.status === 'RUNNING') await confirmCancel(task, this.serverName())
     return task.taskId

@@ -67,7 +67,7 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
   }
 
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
-    const { latestChosen } = await import('../../cli/task/latest.ts')
+    const { latestChosen } = await import('../../cli/task/consent.ts')
     const task = await latestChosen(client, { verb: 'retry', yes, utc, say: (text) => this.notice(text) })
     return task.taskId
   }

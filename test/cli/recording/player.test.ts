@@ -1,5 +1,5 @@
 import test from 'ava'
-import { Player, waitBetween } from '../../../src/cli/recording/player.ts'
+import { Player, waitBetween } from '../../../src/cli/recording/playback.ts'
 import { playerKeysOf } from '../../../src/cli/terminal/keyboard.ts'
 import type { RecordingEvent } from '../../../src/client/services/recording.ts'
 import { until } from '../../helpers/until.ts'
