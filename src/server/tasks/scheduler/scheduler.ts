@@ -6,9 +6,8 @@ import type { Transaction } from '../../storage/ports/store.ts'
 import type { ExecutionRecord, TaskRecord } from '../../storage/records/task.ts'
 import type { Installs } from '../installs.ts'
 import type { EngineParts } from '../parts.ts'
-import { createSilence } from './silence.ts'
+import { createSilence, createUnreachable } from './silence.ts'
 import { planOf, TaskRunner } from './task-runner.ts'
-import { createUnreachable } from './unreachable.ts'
 
 /** Milliseconds before a step is retried after a refused write (full disk). */
 const retryAfter = 1000

@@ -1,8 +1,8 @@
 import test from 'ava'
 import { RsmError } from '../../../../src/core/errors.ts'
 import type { EngineParts } from '../../../../src/server/tasks/parts.ts'
+import { createUnreachable } from '../../../../src/server/tasks/scheduler/silence.ts'
 import type { TaskRunner } from '../../../../src/server/tasks/scheduler/task-runner.ts'
-import { createUnreachable } from '../../../../src/server/tasks/scheduler/unreachable.ts'
 
 test('time without a lookup of links does not count against hosts with waiting executions', async (t) => {
   let now = 0
