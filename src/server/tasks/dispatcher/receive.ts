@@ -1,19 +1,19 @@
-import { BoundedMap } from '../../../core/bounded-map.ts'
 import type {
   ScriptComplete,
   ScriptOutput,
   ScriptPhase,
   ScriptReceived,
 } from '../../../core/protocol/messages.ts'
+import { LineBudget } from '../../../core/rates.ts'
+import { hasId } from '../../../core/tasks/id-set.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import { fetchedId } from '../../files/files.ts'
 import { signalOf, statusOf, withoutTheRest } from '../../storage/executions/ends.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { ReportedEnd, RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import { createFrameTarget } from './frame-target.ts'
+import { createEndChecks } from './ends.ts'
 import type { EarlyEnd, HostStates, Incoming } from './host-states.ts'
 
 /**
@@ -22,6 +22,10 @@ import type { EarlyEnd, HostStates, Incoming } from './host-states.ts'
  */
 const missingOutput = 2 * 60_000
 
+/**
+ * The way of a frame about an execution: `find` says which one it belongs to, `append` stores its output,
+ * `acknowledge` confirms that to the agent, and `settle` ends it.
+ */
 export interface Receiver {
   /**
    * Stores a piece of output; resolves when it is durable or dropped. Call in order of arrival. `json` is its JSON
@@ -223,58 +227,65 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
   }
 }
 
-/** Cache limit; the cache lets the ends of a large task read it once. */
-const maxCached = 1000
+/** `refused`: an ERROR was sent; `ended`: the execution is final on this host. */
+type FrameTarget = (
+  link: AgentLink,
+  frameId: string,
+  taskId: string,
+) => Promise<RunningExecution | 'ended' | 'refused'>
 
-function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
-  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(maxCached)
+/** Whether a host belongs to a task. True for a task of an older server whose results are gone. */
+export const hasHost = ({ hostSet }: TaskRecord, hostId: number): boolean =>
+  !hostSet || hasId(hostSet, hostId)
 
-  async function knownOf(taskId: string) {
-    const known = tasks.get(taskId)
-    if (known !== undefined) return known
+function createFrameTarget(parts: EngineParts, states: HostStates): FrameTarget {
+  const { executions, store, facts, clock, log } = parts
+  const foreign = new LineBudget()
+
+  function refuse(link: AgentLink, refId: string, taskId: string, code: number, message: string): void {
+    link.send('ERROR', { code, message, refId })
+    link.stray(taskId)
+  }
+
+  function notYours(link: AgentLink, frameId: string, taskId: string): void {
+    const { agentId, hostId } = link
+    const leftOut = foreign.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
+    facts.publish('foreignFrame', { agentId, hostId, type: 'task', id: taskId })
+    refuse(link, frameId, taskId, 403, `task ${taskId} does not run on this host`)
+  }
+
+  function ended(link: AgentLink, taskId: string): 'ended' {
+    if (!states.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
+    return 'ended'
+  }
+
+  /** A task that is not running: frames of an ended one are acknowledged and dropped (contract §6). */
+  async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
     const task = await store.get('tasks', taskId)
-    const found = { isFetch: task?.type === 'FETCH', hints: hintsOf(task) }
-    tasks.set(taskId, found)
+    if (!task) {
+      refuse(link, frameId, taskId, 404, `no task ${taskId}`)
+      return 'refused'
+    }
+    if (task.status !== 'RUNNING' && hasHost(task, link.hostId)) return ended(link, taskId)
+    notYours(link, frameId, taskId)
+    return 'refused'
+  }
+
+  return async (link, frameId, taskId) => {
+    const state = states.of(link.hostId)
+    await state.takenUp
+    const known = state.ended(taskId)
+    if (known?.late) link.stray(taskId)
+    if (known) return 'ended'
+    const found = await executions.find(taskId, link.hostId)
+    if (!found) return notRunning(link, frameId, taskId)
+    if (found.execution.sentAt === null || found.execution.overSsh) {
+      notYours(link, frameId, taskId)
+      return 'refused'
+    }
+    if (isFinal(found.execution.status)) return ended(link, taskId)
+    state.heard.set(taskId, clock.monotonic())
     return found
-  }
-
-  const isFetch = async (taskId: string) => (await knownOf(taskId)).isFetch
-
-  return {
-    isFetch,
-    async timeoutHint({ taskId, exitCode, verify, rollback }: ScriptComplete): Promise<string | null> {
-      const { hints } = await knownOf(taskId)
-      const of = [
-        exitCode === -1 && !verify ? hints.script : null,
-        verify?.status === 'TIMEOUT' ? hints.verify : null,
-        rollback?.status === 'TIMEOUT' ? hints.rollback : null,
-      ]
-      return of.filter((hint) => hint !== null).join('; ') || null
-    },
-    /** Why a reported SUCCESS cannot be true; null if it may be. */
-    async reason(taskId: string, hostId: number): Promise<string | null> {
-      if (!(await isFetch(taskId))) return null
-      const isHere = (await store.get('files', fetchedId(taskId, hostId)))?.isComplete === true
-      return isHere ? null : 'its agent reports SUCCESS, but has not sent the complete file'
-    },
-  }
-}
-
-interface TimeoutHints {
-  readonly script: string | null
-  readonly verify: string | null
-  readonly rollback: string | null
-}
-
-function hintsOf(task: TaskRecord | undefined): TimeoutHints {
-  const hint = (
-    what: Pick<TaskRecord, 'timeout' | 'hasDefaultTimeout'> | null | undefined,
-    advice: string,
-  ) => (what?.hasDefaultTimeout === true ? `${what.timeout} s is the default timeout; ${advice}` : null)
-  const { gates, scheduleId } = task ?? {}
-  return {
-    script: hint(task, `give ${scheduleId === undefined ? '' : 'its schedule '}a longer one (-u)`),
-    verify: hint(gates?.verify, 'give the verify script a longer one'),
-    rollback: hint(gates?.rollback, 'give the rollback script a longer one'),
   }
 }
