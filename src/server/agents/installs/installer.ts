@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { readJoin } from '../../../core/join/join-string.ts'
 import { architectures, buildName } from '../../../core/release.ts'
 import { printable } from '../../../core/text/printable.ts'
-import type { Clock } from '../../../disk/clock.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
 import { type Executable, GivenUp, install, type Patience } from '../../../ssh/conversation.ts'
-import { readInstalled } from '../../../ssh/remote-install.ts'
+import { type Joined, readInstalled } from '../../../ssh/remote-install.ts'
+import { newToken } from '../../access/credentials.ts'
 import type { LocalFacts } from '../../storage/local-facts.ts'
 import type { Links } from '../../storage/ports/cluster.ts'
 import type { Keys } from '../../storage/ports/keys.ts'
@@ -14,7 +16,6 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Joining } from '../releases/handed-out.ts'
 import type { Releases } from '../releases/releases.ts'
 import { type Access, accessOf, type Connection, connect, InstallFault } from './connection.ts'
-import { type HostToken, hostToken, untilLinked } from './joined-agent.ts'
 import { InstallOutput, type Say } from './output.ts'
 
 interface InstallerParts {
@@ -184,5 +185,100 @@ function pinnedKey({ store, facts }: Pick<InstallerParts, 'store' | 'facts'>, ho
         `Once you know that it is the right host: rsm hosts edit ${hostname} --host-key ''`
       )
     },
+  }
+}
+
+interface Traces {
+  readonly enrollmentId: number
+  /** The linked agent, as the host reports it. */
+  readonly joined: Joined | null
+}
+
+/** Milliseconds after `rsm agent install` reports the link. */
+const linkWithin = 30_000
+const pollInterval = 100
+
+/** Milliseconds: an installation may continue on the host, and need the token, after the task gave up. */
+const tokenLife = 3600_000
+
+/** Resolves when a server of this store has the link of the installed agent. Errors: InstallFault. */
+async function untilLinked(
+  parts: Pick<InstallerParts, 'store' | 'links'>,
+  host: HostRecord,
+  traces: Traces,
+  signal: AbortSignal,
+): Promise<void> {
+  const agentId = await installedAgent(parts, host, traces)
+  for (const end = performance.now() + linkWithin; performance.now() < end; ) {
+    if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
+    await delay(pollInterval)
+    signal.throwIfAborted()
+  }
+  throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)
+}
+
+/**
+ * Id of the installed agent: the one that registered with the token. If none did, the agent had joined before, and
+ * only the host knows its id; it may even belong to another host record.
+ */
+async function installedAgent(
+  { store }: Pick<InstallerParts, 'store'>,
+  { id, hostname, ip, sshPort }: HostRecord,
+  { enrollmentId, joined }: Traces,
+): Promise<string> {
+  const agent = (await store.get('hosts', id))?.agent ?? null
+  if (agent?.enrollmentId === enrollmentId || (agent !== null && agent.agentId === joined?.agentId))
+    return agent.agentId
+  const place = `${ip}:${sshPort}`
+  if (joined === null)
+    throw new InstallFault(`rsm agent install on ${place} does not report which agent is linked`, 1)
+  const there = `${printable(joined.hostname).slice(0, 64)} (@id:${joined.hostId})`
+  if (joined.hostId !== id)
+    throw new InstallFault(
+      `${place} is not ${hostname}: its agent belongs to ${there}. Fix the address: rsm hosts edit ${hostname} --ip ADDRESS`,
+      1,
+    )
+  throw new InstallFault(`the agent on ${place} is not the one that ${hostname} has now; install it again`, 1)
+}
+
+/** Single-use enrollment token for an existing host (contract §3). */
+interface HostToken {
+  readonly id: number
+  readonly token: string
+  /** Removes the token if it is unused. */
+  drop(): Promise<void>
+}
+
+async function hostToken(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { id: hostId, hostname }: HostRecord,
+  createdBy: string,
+): Promise<HostToken> {
+  const { token, tokenHash } = newToken('enrollment')
+  const now = clock.now()
+  const id = await store.transact(async (tx) => {
+    const id = await tx.nextId('enrollments')
+    tx.put('enrollments', {
+      id,
+      name: `install of ${hostname}`,
+      tokenHash,
+      maxUses: 1,
+      uses: 0,
+      tags: {},
+      clusterId: null,
+      hostId,
+      createdBy,
+      createdAt: isoTime(now),
+      expiresAt: isoTime(now + tokenLife),
+    })
+    return id
+  })
+  return {
+    id,
+    token,
+    drop: () =>
+      store.transact(async (tx) => {
+        if ((await tx.get('enrollments', id))?.uses === 0) tx.remove('enrollments', id)
+      }),
   }
 }
