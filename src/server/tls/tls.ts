@@ -1,7 +1,12 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { hostname, networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
 import type { Log } from '../../disk/log.ts'
-import { type Certificate, readCertificate } from './certificate.ts'
-import { keptCertificate } from './self-signed.ts'
+import { type Certificate, pair, readCertificate } from './certificate.ts'
 
 /** TLS of the server (contract §9): the operator's files, a self-signed certificate, or none. */
 export interface TlsOptions {
@@ -71,5 +76,136 @@ export async function openTls(
       certificate = await read()
       return certificate
     },
+  }
+}
+
+const day = 24 * 60 * 60 * 1000
+/**
+ * Ten years, because each new certificate breaks pins of whole certificates. Apple's browsers accept at most 825
+ * days, but they warn of self-signed certificates anyway; the command line and the agent do not mind.
+ */
+const life = 3650 * day
+const renewBefore = 30 * day
+/** Listen addresses that mean all addresses. */
+const anyAddress = new Set(['0.0.0.0', '::'])
+
+/**
+ * The certificate kept in `directory` (tls.crt and tls.key, mode 0600). It is created at the first start, and again
+ * if it does not cover `host` or expires within 30 days. A readable key is reused, so that pins of it remain valid.
+ */
+export async function keptCertificate(
+  directory: string,
+  host: string,
+  log: Log,
+  now: number,
+): Promise<Certificate> {
+  const certFile = join(directory, 'tls.crt')
+  const keyFile = join(directory, 'tls.key')
+  const files = { cert: certFile, key: keyFile }
+  const [cert, key] = [await readKept(certFile), await readKept(keyFile)]
+  const reason = cert === null || key === null ? undefined : staleness({ cert, key }, files, host, now)
+  if (cert !== null && key !== null && reason === null) return pair(cert, key, files)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const kept = usableKey(key)
+  const made = await make(host, now, kept)
+  await writeFileDurably(keyFile, made.key, 0o600)
+  await writeFileDurably(certFile, made.cert, 0o600)
+  const certificate = pair(made.cert, made.key, files)
+  const { fingerprint } = certificate
+  if (typeof reason !== 'string') log.info({ fingerprint }, 'made a self-signed certificate')
+  else if (kept !== null)
+    log.warn(
+      { fingerprint, reason },
+      'made a new self-signed certificate with the same key: only pins sha256:HEX of the old one have to change',
+    )
+  else
+    log.warn(
+      { fingerprint, reason },
+      'made a new self-signed certificate; pins of the old one have to change',
+    )
+  return certificate
+}
+
+function covers(certificate: X509Certificate, host: string): boolean {
+  if (anyAddress.has(host)) return true
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined
+}
+
+/** Names, then addresses by which clients may reach the server. */
+function namesOf(host: string): string[] {
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    // Certificates cannot hold an address with a zone (fe80::1%eth0).
+    .filter(({ address, scopeid }) => !address.includes('%') && !scopeid)
+    .map(({ address }) => address)
+  const all = ['localhost', hostname(), '127.0.0.1', '::1', ...addresses, host]
+  return [...new Set(all)].filter((name) => name !== '' && !anyAddress.has(name))
+}
+
+/** `key`: that of the replaced certificate, so that pins of the key remain valid. */
+async function make(host: string, now: number, key: string | null): Promise<{ cert: string; key: string }> {
+  // Loaded on demand: its ASN.1 and X.509 libraries only serve to make a certificate.
+  // By `default`: bundlers cannot resolve named exports of a CommonJS module in a dynamic import.
+  const { generate } = (await import('selfsigned')).default
+  const made = await generate([{ name: 'commonName', value: 'rsm server' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    ...(key !== null && { keyPair: { privateKey: key, publicKey: publicOf(key) } }),
+    algorithm: 'sha256',
+    // Backdated, so that clients with a slow clock accept it.
+    notBeforeDate: new Date(now - day),
+    notAfterDate: new Date(now + life),
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: namesOf(host).map((name) =>
+          isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
+        ),
+      },
+    ],
+  })
+  return { cert: made.cert, key: made.private }
+}
+
+async function readKept(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+const publicOf = (key: string): string =>
+  createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+
+/** The key if it suits a new certificate, else null. */
+function usableKey(key: string | null): string | null {
+  try {
+    return key !== null && createPrivateKey(key).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+      ? key
+      : null
+  } catch {
+    return null
+  }
+}
+
+/** Why the kept pair must be replaced; null while it is valid. */
+function staleness(
+  kept: { cert: string; key: string },
+  files: { cert: string; key: string },
+  host: string,
+  now: number,
+): string | null {
+  try {
+    const { expiresAt } = pair(kept.cert, kept.key, files)
+    if (!covers(new X509Certificate(kept.cert), host)) return `it does not name ${host}`
+    return expiresAt - now < renewBefore ? 'it expires soon' : null
+  } catch (error) {
+    // A crash between the two writes leaves a mismatched pair; replacing it loses nothing.
+    return (error as Error).message
   }
 }
