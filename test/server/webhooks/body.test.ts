@@ -1,5 +1,5 @@
 import test from 'ava'
-import { bodyOf, type Notification } from '../../../src/server/webhooks/body.ts'
+import { bodyOf, type Notification } from '../../../src/server/webhooks/sender.ts'
 
 const at = '2026-03-02T09:00:00.000Z'
 const ended = (data: object): Notification => ({
