@@ -1,20 +1,20 @@
+import { setImmediate } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { HostStatus } from '../../core/hosts/host.ts'
+import { Mutex } from '../../core/mutex.ts'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { KnownHost } from '../../core/scripts/host-variables.ts'
 import { createDirectory, type Directory } from '../../core/selector/directory.ts'
 import { parseSelector, type Selector } from '../../core/selector/parse.ts'
-import { resolveInSlices } from '../../core/selector/resolve.ts'
+import { resolveInSlices, type Sliced } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
 import { pick } from '../storage/pick.ts'
 import type { PresenceView, Views } from '../storage/ports/presence.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { ClusterRecord, HostRecord } from '../storage/records/host.ts'
-import { createMemberships, keptBy } from './memberships.ts'
 import { fieldsOf } from './reported.ts'
-import { runInSlices } from './slices.ts'
 
 export interface Fleet {
   /** Whether agents may still be reconnecting, as after a server start. */
@@ -186,5 +186,128 @@ function hostToApi(record: HostRecord, view: PresenceView | undefined, clusterId
     metrics: view?.metrics ?? null,
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
+  }
+}
+
+/** Milliseconds by which cluster facts for scripts may lag behind status changes, because a reconnecting fleet sends many. */
+const membershipLife = 1000
+
+/** Caches the result of `make` until the key changes; does not cache failures. */
+function keptBy<T>(key: () => string, make: () => Promise<T>): () => Promise<T> {
+  let last: { key: string; made: Promise<T> } | null = null
+  return () => {
+    const now = key()
+    if (last?.key === now) return last.made
+    const made = make()
+    last = { key: now, made }
+    made.catch(() => {
+      if (last?.made === made) last = null
+    })
+    return made
+  }
+}
+
+/** Hosts that a selector matches, valid while the fleet is unchanged. */
+interface Members {
+  ids: number[]
+  set: ReadonlySet<number>
+}
+interface Memberships {
+  /** Members of a dynamic cluster; empty if its selector can no longer be resolved. */
+  dynamic(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members>
+  /** Returns a function from a host id to the host's clusters. */
+  now(): Promise<(hostId: number) => ClusterRecord[]>
+  /** Like `now`, but recomputed at most once a second if only statuses change. */
+  recent(): Promise<(hostId: number) => ClusterRecord[]>
+}
+
+interface Known {
+  directory: () => Promise<Directory>
+  changes: Readonly<Record<'hosts' | 'clusters', number>>
+  log: Log
+}
+
+function createMemberships(store: Store, { directory, changes, log }: Known): Memberships {
+  const selected = new WeakMap<Directory, Map<string, Promise<Members>>>()
+  /** Selectors already logged as failing, by cluster: every list would log them again. */
+  const unresolved = new Map<number, string>()
+
+  /** Resolves each selector once per directory, also for concurrent callers. */
+  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members> {
+    const found = selected.get(known) ?? new Map<string, Promise<Members>>()
+    selected.set(known, found)
+    const members =
+      found.get(selector) ??
+      resolveOrEmpty(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
+    found.set(selector, members)
+    return members
+  }
+
+  /**
+   * A stored selector can fail later: the fleet outgrows its limits, or a cluster takes a name that it uses. Such a
+   * cluster must not make every list of hosts fail, so it is shown without members.
+   */
+  async function resolveOrEmpty(
+    cluster: ClusterRecord,
+    selector: string,
+    known: Directory,
+  ): Promise<number[]> {
+    try {
+      const hosts = await runInSlices(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
+      unresolved.delete(cluster.id)
+      return hosts.map(({ id }) => id)
+    } catch (error) {
+      if (!(error instanceof RsmError && error.code === 'invalid')) throw error
+      const { id, name } = cluster
+      if (unresolved.get(id) !== selector)
+        log.warn(
+          { err: error, clusterId: id, name },
+          'a cluster is shown without members: its selector fails',
+        )
+      unresolved.set(id, selector)
+      return []
+    }
+  }
+
+  /** Sets of static members; empty for dynamic clusters. */
+  const clustersAndMembers = keptBy(
+    () => `${changes.clusters}`,
+    async () => {
+      const { items } = await store.query('clusters')
+      return items.map((cluster) => ({ cluster, set: new Set(cluster.hostIds) }))
+    },
+  )
+
+  async function membership(): Promise<(hostId: number) => ClusterRecord[]> {
+    const clusters = await clustersAndMembers()
+    const known = clusters.some(({ cluster }) => cluster.selector !== null) ? await directory() : null
+    const sets: { cluster: ClusterRecord; set: ReadonlySet<number> }[] = []
+    for (const { cluster, set } of clusters) {
+      const { selector } = cluster
+      const dynamic = selector !== null && known && (await dynamicMembers(cluster, selector, known))
+      sets.push({ cluster, set: dynamic ? dynamic.set : set })
+    }
+    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ cluster }) => cluster)
+  }
+
+  return {
+    dynamic: dynamicMembers,
+    now: membership,
+    recent: keptBy(
+      () => `${changes.hosts} ${changes.clusters} ${Math.floor(performance.now() / membershipLife)}`,
+      membership,
+    ),
+  }
+}
+
+/** Runs one slice between two polls of the sockets. Global: all servers of a process share its event loop. */
+const eventLoop = new Mutex()
+
+/** Runs work in slices, so that requests and heartbeats are answered in between. */
+export async function runInSlices<T>(work: Sliced<T>): Promise<T> {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    await eventLoop.run(() => setImmediate())
   }
 }

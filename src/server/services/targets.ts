@@ -4,7 +4,7 @@ import { parseSelector, type Selector } from '../../core/selector/parse.ts'
 import { parseTarget } from '../../core/selector/target.ts'
 import { whyEmpty } from '../../core/selector/why-empty.ts'
 import { matchesNone, unknownName } from '../../core/text/nearest.ts'
-import { runInSlices } from '../hosts/slices.ts'
+import { runInSlices } from '../hosts/fleet.ts'
 import { unknownHosts } from './clusters.ts'
 import type { Context } from './context.ts'
 
