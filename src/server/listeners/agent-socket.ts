@@ -8,7 +8,7 @@ import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { LinkClaim } from '../storage/ports/cluster.ts'
-import { closeReason } from './close-reason.ts'
+import { closeReason } from './closing.ts'
 import type { EarlyFrames } from './early-frames.ts'
 import { type BacklogShare, costOf, type FrameRate, type LinkBounds, StrayFrames } from './link-bounds.ts'
 

@@ -14,7 +14,7 @@ import {
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
-import { closeReason } from './close-reason.ts'
+import { closeReason } from './closing.ts'
 
 /** Bytes of unsent data, e.g. ERRORs to a client that does not read them. */
 const sendBufferLimit = 4 * 1024 * 1024

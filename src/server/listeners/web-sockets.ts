@@ -2,11 +2,9 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { pingInterval } from '../../core/protocol/bounds.ts'
-import type { Clock } from '../../disk/clock.ts'
 import { bearer } from '../http/auth.ts'
 import { refuseUpgrade } from '../http/failures.ts'
 import type { Caller } from '../storage/ports/caller.ts'
-import type { Membership } from '../storage/servers/membership.ts'
 import { relayPath } from '../terminals/relay/dial.ts'
 import type { ServerRelay } from '../terminals/relay/relay.ts'
 import { type AgentListener, createAgentListener } from './agent-listener.ts'
@@ -90,44 +88,4 @@ export function declineUpgrade(server: Server, request: IncomingMessage, socket:
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
   server.emit(socket instanceof TLSSocket ? 'secureConnection' : 'connection', socket)
-}
-
-/** Milliseconds between checks of the lease. */
-const checkInterval = 1_000
-/** Milliseconds for a process that was suspended to renew its lease. */
-const graceAfterPause = 5_000
-/**
- * Milliseconds from the last renewal until links are closed, and over which that is spread (contract §12).
- */
-const keptFor = 30_000
-const closedWithin = 30_000
-
-interface SheddingParts {
-  membership: Pick<Membership, 'sinceRenewed'>
-  webSockets: Pick<WebSockets, 'shed'>
-  clock: Clock
-}
-
-/**
- * Closes links gradually once the store is unreachable for too long, so that their agents connect elsewhere.
- * Returns a function that stops it.
- */
-export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
-  let checkedAt = clock.monotonic()
-  let resumedAt = Number.NEGATIVE_INFINITY
-  const checks = setInterval(() => {
-    const now = clock.monotonic()
-    if (now - checkedAt > 3 * checkInterval) resumedAt = now
-    checkedAt = now
-    const share = shareToClose(membership.sinceRenewed(), checkInterval)
-    if (share > 0 && now - resumedAt >= graceAfterPause) webSockets.shed(share)
-  }, checkInterval).unref()
-  return () => clearInterval(checks)
-}
-
-/** Share of the links to close now, if called every `interval` milliseconds. */
-export function shareToClose(sinceRenewed: number, interval: number): number {
-  const left = keptFor + closedWithin - sinceRenewed
-  if (left > closedWithin) return 0
-  return left <= interval ? 1 : interval / left
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { shareToClose } from '../../../src/server/listeners/web-sockets.ts'
+import { shareToClose } from '../../../src/server/listeners/closing.ts'
 
 /** Number of remaining links out of `links`, second by second. */
 function* left(links: number, from: number, to: number) {
