@@ -261,10 +261,13 @@ export class AgentSocket implements AgentLink {
     void this.#handle(message, data.length, json)
   }
 
+  /** Counts a message as backlog until it is handled. */
   async #handle(message: FromAgent, bytes: number, json?: Uint8Array): Promise<void> {
     this.#backlog.add(bytes)
     try {
-      await this.#deliver(message, json)
+      if (message.type === 'AGENT_HELLO') await this.#greeted(message.id, message.payload)
+      else if (this.ofOurs && !this.hello) this.close(closeCodes.protocolFault, 'AGENT_HELLO must come first')
+      else await this.#events.message(this, message, json)
     } catch (error) {
       this.#log.error(
         { err: error, agentId: this.agentId, type: message.type },
@@ -277,24 +280,12 @@ export class AgentSocket implements AgentLink {
     }
   }
 
-  #deliver(message: FromAgent, json?: Uint8Array): Promise<void> {
-    if (message.type === 'AGENT_HELLO') {
-      if (!this.ofOurs || this.hello) {
-        this.send('ERROR', {
-          code: 400,
-          message: 'AGENT_HELLO must be sent once, over rsm.1',
-          refId: message.id,
-        })
-        this.stray(null)
-        return Promise.resolve()
-      }
-      this.hello = message.payload
-      return this.#events.hello(this, message.payload)
-    }
+  async #greeted(refId: string, hello: AgentHello): Promise<void> {
     if (this.ofOurs && !this.hello) {
-      this.close(closeCodes.protocolFault, 'AGENT_HELLO must come first')
-      return Promise.resolve()
+      this.hello = hello
+      return this.#events.hello(this, hello)
     }
-    return this.#events.message(this, message, json)
+    this.send('ERROR', { code: 400, message: 'AGENT_HELLO must be sent once, over rsm.1', refId })
+    this.stray(null)
   }
 }
