@@ -9,8 +9,14 @@ import type { Log } from '../../disk/log.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { LinkClaim } from '../storage/ports/cluster.ts'
 import { closeReason } from './closing.ts'
-import type { EarlyFrames } from './early-frames.ts'
-import { type BacklogShare, costOf, type FrameRate, type LinkBounds, StrayFrames } from './link-bounds.ts'
+import {
+  type BacklogShare,
+  costOf,
+  type EarlyFrames,
+  type FrameRate,
+  type LinkBounds,
+  StrayFrames,
+} from './link-bounds.ts'
 
 /** Bytes of unsent data above which a peer counts as dead. */
 const sendBufferLimit = 64 * 1024 * 1024

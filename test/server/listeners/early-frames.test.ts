@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createEarlyRoom } from '../../../src/server/listeners/early-frames.ts'
+import { createEarlyRoom } from '../../../src/server/listeners/link-bounds.ts'
 
 const megabyte = 1024 * 1024
 const frame = { data: Buffer.alloc(megabyte), isBinary: false }
