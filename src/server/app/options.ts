@@ -4,7 +4,7 @@ import type { LogLevel } from '../../core/protocol/control.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { PasswordCost } from '../access/passwords.ts'
 import type { RecordingBound } from '../terminals/recording.ts'
-import type { Endpoint } from '../terminals/relay/dial.ts'
+import type { Endpoint } from '../terminals/relay/channel.ts'
 import { type TlsOptions, wantsTls } from '../tls/tls.ts'
 import type { WebhookAllowance } from '../webhooks/judge.ts'
 

@@ -8,8 +8,15 @@ import type { Member, Relay, Shared, TerminalSite } from '../../storage/ports/cl
 import type { Keys } from '../../storage/ports/keys.ts'
 import { type Attach, FarClient, NearClient } from './attachment.ts'
 import { answerCall, Calls, methods } from './calls.ts'
-import { Channel, longestMessage, type Message, type OpenChannel, parse } from './channel.ts'
-import { dial, type Endpoint } from './dial.ts'
+import {
+  Channel,
+  dial,
+  type Endpoint,
+  longestMessage,
+  type Message,
+  type OpenChannel,
+  parse,
+} from './channel.ts'
 
 /** Milliseconds. */
 const ticketLife = 30_000
