@@ -11,8 +11,7 @@ import type { Heard } from '../storage/ports/presence.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { Engine } from '../tasks/engine.ts'
 import type { ServerRelay } from '../terminals/relay/relay.ts'
-import type { Terminals } from '../terminals/terminals.ts'
-import type { Tickets } from '../terminals/tickets.ts'
+import type { Terminals, Tickets } from '../terminals/terminals.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
 
 export interface WebSocketDependencies {

@@ -14,8 +14,7 @@ import { refuseUpgrade } from '../http/failures.ts'
 import { type Caller, demand, refusal, type UserCaller } from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
-import type { Terminals } from '../terminals/terminals.ts'
-import type { Tickets } from '../terminals/tickets.ts'
+import type { Terminals, Tickets } from '../terminals/terminals.ts'
 import { TerminalSocket } from './terminal-socket.ts'
 
 interface TerminalListenerDependencies {
