@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext, TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import { createCarried } from '../../src/server/files/carried.ts'
+import { createCarried } from '../../src/server/files/transfers.ts'
 import { createLocalFacts } from '../../src/server/storage/local-facts.ts'
 import { lease, type Member } from '../../src/server/storage/ports/cluster.ts'
 import type { Execution } from '../../src/server/storage/ports/executions.ts'

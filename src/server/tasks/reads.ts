@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { type Counts, countsOf, emptyCounts, isFinal, type TaskResult } from '../../core/tasks/task.ts'
-import type { Carried } from '../files/carried.ts'
+import type { Carried } from '../files/transfers.ts'
 import { type Texts, textsOf } from '../storage/executions/ends.ts'
 import { resultOf, summaryOf } from '../storage/executions/summary.ts'
 import type { RunningExecution } from '../storage/ports/executions.ts'

@@ -1,7 +1,7 @@
 import type { CarriedBytes, LogQuery } from '../../../core/protocol/http/logs.ts'
 import { formatEvent } from '../../../core/protocol/wire-text.ts'
 import type { TaskResult } from '../../../core/tasks/task.ts'
-import { type Carried, movesFiles } from '../../files/carried.ts'
+import { type Carried, movesFiles } from '../../files/transfers.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
