@@ -2,15 +2,16 @@ import { randomInt } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { AnySchema } from 'ajv'
-import Fastify, {
-  type FastifyContextConfig,
-  type FastifyError,
-  type FastifyReply,
-  type FastifyRequest,
-  type onRequestHookHandler,
-  type preHandlerHookHandler,
-  type preParsingHookHandler,
+import type {
+  FastifyContextConfig,
+  FastifyError,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  preHandlerHookHandler,
+  preParsingHookHandler,
 } from 'fastify'
+import Fastify from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import type { Log } from '../../disk/log.ts'
 import { type Clients, createClients } from '../access/client-address.ts'
@@ -18,9 +19,9 @@ import type { Credentials } from '../access/credentials.ts'
 import type { HttpMetrics } from '../metrics/metrics.ts'
 import type { Caller } from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
+import { answerRaw, asRsmError, Envelope, sendError } from './answers.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
-import { createBodyRoom, smallBody } from './body-room.ts'
-import { answerRaw, asRsmError, Envelope, sendError } from './failures.ts'
+import { createBodyRoom, smallBody } from './bodies.ts'
 import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'

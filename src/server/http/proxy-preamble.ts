@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clients, canonicalAddress } from '../access/client-address.ts'
-import { answerRaw } from './failures.ts'
+import { answerRaw } from './answers.ts'
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const headBytes = 16

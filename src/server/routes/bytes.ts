@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import type { Rate } from '../files/transfers.ts'
-import { notBytes } from '../http/failures.ts'
+import { notBytes } from '../http/answers.ts'
 import { rangeOf } from '../http/served-files.ts'
 import type { Body } from '../services/files.ts'
 

@@ -1,7 +1,7 @@
 import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
 import { serverVersion } from '../../disk/own-release.ts'
 import type { AppInstance } from '../http/app.ts'
-import type { RoutedOperation } from '../http/openapi/operations.ts'
+import type { RoutedOperation } from '../http/openapi/document.ts'
 import { operation } from '../http/operation.ts'
 import { sendUnchanging } from '../http/served-files.ts'
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog, type Log } from '../../../src/disk/log.ts'
-import { refuseUpgrade } from '../../../src/server/http/failures.ts'
+import { refuseUpgrade } from '../../../src/server/http/answers.ts'
 import { createKeys, newSigningKey } from '../../../src/server/storage/keys/keys.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import {
