@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http'
+import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
-import { rawSecurityHeaders } from './security-headers.ts'
 
 export const notBytes = 'The body must be application/octet-stream'
 
@@ -73,4 +72,34 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     known ? error.message : 'Internal server error',
     known ? error.retryAfter : undefined,
   )
+}
+
+const nosniff = { 'x-content-type-options': 'nosniff' } as const
+
+/** Headers against sniffing, framing, embedding and referrers (contract §1, S08). */
+const strict = {
+  ...nosniff,
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  // For data; routes that serve pages override it.
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** Half a year. No includeSubDomains, because other hosts of the domain are not ours. */
+const transport = { 'strict-transport-security': 'max-age=15768000' } as const
+
+/** For raw answers, which bypass Fastify's hooks. */
+const rawSecurityHeaders: string = Object.entries(strict)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('')
+
+/**
+ * Returns the headers for a request path. Agents get only nosniff, which the contract requires of every response,
+ * because they never display answers, and heartbeats are most of the traffic. `hsts` makes browsers require TLS for
+ * every port of the hostname, so only the operator can decide on it.
+ */
+export function securityHeaders(hsts: boolean): (url: string) => OutgoingHttpHeaders {
+  const full = hsts ? { ...strict, ...transport } : strict
+  return (url) => (url.startsWith('/api/agent/') ? nosniff : full)
 }

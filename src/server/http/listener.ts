@@ -2,10 +2,10 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Log } from '../../disk/log.ts'
-import { type Clients, createClients } from '../access/client-address.ts'
+import { type Clients, canonicalAddress, createClients } from '../access/client-address.ts'
 import type { Certificate } from '../tls/certificate.ts'
 import type { Tls } from '../tls/tls.ts'
-import { takePreambles } from './proxy-preamble.ts'
+import { answerRaw } from './answers.ts'
 
 /** Limits per client, so that slow and greedy clients leave room for others (S10). */
 export interface ListenerLimits {
@@ -193,4 +193,91 @@ export function serveCertificate(
       }
     },
   }
+}
+
+const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+/** Bytes before the addresses of a preamble. */
+const preambleHead = 16
+/** Limit of addresses and extensions together; HAProxy's own buffer is of this size. */
+const longestPreamble = 16 * 1024
+
+/** Start of a connection. `address` is null if the proxy connects on its own behalf, e.g. for a health check. */
+type Beginning =
+  | 'unclear'
+  | 'none'
+  | 'malformed'
+  | { readonly bytes: number; readonly address: string | null }
+
+/** Reads a preamble of the PROXY protocol, version 2 (haproxy.org, proxy-protocol.txt §2.2). */
+function readPreamble(data: Buffer): Beginning {
+  const known = data.subarray(0, proxySignature.length)
+  if (!known.equals(proxySignature.subarray(0, known.length))) return 'none'
+  if (data.length < preambleHead) return 'unclear'
+  const [command = 0, family = 0] = data.subarray(proxySignature.length)
+  const length = data.readUInt16BE(preambleHead - 2)
+  const isProxy = command === 0x21
+  if ((!isProxy && command !== 0x20) || length > longestPreamble) return 'malformed'
+  const bytes = preambleHead + length
+  // Source and destination addresses, then two ports. Other families than TCP over IPv4 or IPv6 carry no client
+  // address.
+  const addressBytes = isProxy ? { 0x11: 4, 0x21: 16 }[family] : undefined
+  if (addressBytes !== undefined && length < 2 * addressBytes + 4) return 'malformed'
+  if (data.length < bytes) return 'unclear'
+  if (addressBytes === undefined) return { bytes, address: null }
+  const source = data.subarray(preambleHead, preambleHead + addressBytes)
+  return { bytes, address: canonicalAddress(addressBytes === 4 ? source.join('.') : ipv6Groups(source)) }
+}
+
+const ipv6Groups = (address: Buffer) => (address.toString('hex').match(/..../g) ?? []).join(':')
+
+/**
+ * Strips the preamble from connections of trusted proxies before HTTP or TLS reads them. A preamble of any other peer
+ * is answered with 400. Closes connections whose start is still unclear after `patience` milliseconds.
+ */
+function takePreambles(server: Server, clients: Clients, patience: number): void {
+  const accepting = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const accept = (socket: Socket) => {
+    for (const listener of accepting) Reflect.apply(listener, server, [socket])
+  }
+  const begun = new WeakSet<Socket>()
+  server.on('connection', (socket: Socket) => {
+    // A socket appears again after a declined upgrade.
+    if (begun.has(socket)) return accept(socket)
+    begun.add(socket)
+    const late = setTimeout(() => socket.destroy(), patience)
+    const broken = () => socket.destroy()
+    let data = Buffer.alloc(0)
+    const parse = () => {
+      const more: Buffer | null = socket.read()
+      if (more === null) return
+      data = Buffer.concat([data, more])
+      const beginning = readPreamble(data)
+      if (beginning === 'unclear') return
+      clearTimeout(late)
+      socket.off('readable', parse).off('end', broken).off('error', broken)
+      judge(socket, data, beginning)
+    }
+    socket.on('readable', parse).on('end', broken).on('error', broken)
+    socket.once('close', () => clearTimeout(late))
+  })
+
+  function judge(socket: Socket, data: Buffer, beginning: Exclude<Beginning, 'unclear'>): void {
+    if (beginning === 'none') socket.unshift(data)
+    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble is invalid')
+    else if (!clients.trusts(socket.remoteAddress))
+      return refuse(socket, `${socket.remoteAddress} is not a trusted proxy: its PROXY preamble is refused`)
+    else {
+      clients.behind(socket, beginning.address ?? socket.remoteAddress ?? '')
+      const rest = data.subarray(beginning.bytes)
+      if (rest.length > 0) socket.unshift(rest)
+    }
+    accept(socket)
+  }
+}
+
+function refuse(socket: Socket, message: string): void {
+  socket.on('error', () => undefined)
+  answerRaw(socket, 400, message)
+  socket.destroySoon()
 }
