@@ -22,7 +22,7 @@ import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
 import { resumed, sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { sendEvents } from './event-stream.ts'
+import { sendEvents } from './events.ts'
 import { idempotencyHeader, serve } from './serve.ts'
 
 const read = { users: 'read' } as const

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
-import test, { type ExecutionContext } from 'ava'
+import type { ExecutionContext } from 'ava'
+import test from 'ava'
 import Fastify from 'fastify'
 import pino from 'pino'
 import type { Log } from '../../../src/disk/log.ts'
-import { sendEvents } from '../../../src/server/routes/event-stream.ts'
+import { sendEvents } from '../../../src/server/routes/events.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
 /** A server whose only route is a stream; it checks the token frequently. */
