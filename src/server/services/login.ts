@@ -5,7 +5,7 @@ import { newToken } from '../access/credentials.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, notFound } from './context.ts'
-import { Attempts, type Throttle } from './login/attempts.ts'
+import { Attempts, type Throttle } from './login-attempts.ts'
 import { SecondFactor } from './totp.ts'
 import { endTokens, userToApi } from './users.ts'
 

@@ -5,7 +5,7 @@ import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { Totp, UserRecord } from '../storage/records/user.ts'
 import { type Context, notFound } from './context.ts'
-import { Attempts } from './login/attempts.ts'
+import { Attempts } from './login-attempts.ts'
 
 const recoveryCodes = 10
 

@@ -1,7 +1,7 @@
-import { RsmError } from '../../../core/errors.ts'
-import { Mutex } from '../../../core/mutex.ts'
-import { sourceOf } from '../../access/client-address.ts'
-import type { ShortLived } from '../../storage/ports/short-lived.ts'
+import { RsmError } from '../../core/errors.ts'
+import { Mutex } from '../../core/mutex.ts'
+import { sourceOf } from '../access/client-address.ts'
+import type { ShortLived } from '../storage/ports/short-lived.ts'
 
 /** Failed logins of one username from one source (address, or IPv6 /64) before the answer is 429. */
 const failures = { most: 10, life: 5 * 60_000 }
