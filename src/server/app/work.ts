@@ -19,8 +19,8 @@ import {
   isPastRetention,
 } from '../operations/housekeeping/retention.ts'
 import { createContext } from '../services/context.ts'
+import { createReadersOfTasks } from '../services/logs/readers.ts'
 import { createPlanner } from '../services/schedules/planner.ts'
-import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
 import { withoutCommands } from '../storage/audit/entry.ts'
 import { createBackups } from '../storage/backups.ts'
 import { lease, type Member } from '../storage/ports/cluster.ts'

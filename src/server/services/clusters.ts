@@ -9,8 +9,7 @@ import { runInSlices } from '../hosts/fleet.ts'
 import { storePage } from '../storage/paging.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/host.ts'
-import { type Context, type ForCallers, notFound } from './context.ts'
-import { patched } from './merge-patch.ts'
+import { type Context, type ForCallers, notFound, patched } from './context.ts'
 
 /** A fault for each id of an unknown host (contract §1: a 400 naming the field). */
 export async function unknownHosts(

@@ -22,8 +22,7 @@ import type { Terminals, Tickets } from '../terminals/terminals.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
 import type { Judge } from '../webhooks/judge.ts'
-import { Batches } from './logs/batches.ts'
-import type { ReadersOfTasks } from './tasks/readers-of-tasks.ts'
+import { Batches, type ReadersOfTasks } from './logs/readers.ts'
 
 /** A service of core/services.ts whose methods get the caller first. */
 export type ForCallers<Service, C = UserCaller> = {
@@ -84,4 +83,23 @@ export function publishTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hin
 
 export function notFound(what: string, id: number | string): RsmError {
   return new RsmError('not_found', `no such ${what}: ${id}`)
+}
+
+/** Merge patch (RFC 7396) of one field: undefined keeps it, null resets it to `absent`, else it is replaced. */
+export function patched<T>(change: T | null | undefined, current: T, absent: T): T {
+  if (change === undefined) return current
+  return change === null ? absent : change
+}
+
+/** Merge patch (RFC 7396) of an object of strings: objects merge, a null removes its key, null removes all. */
+export function patchedMap(
+  change: Record<string, string | null> | null | undefined,
+  current: Record<string, string>,
+): Record<string, string> {
+  if (change === undefined) return current
+  const next = { ...(change === null ? {} : current) }
+  for (const [key, value] of Object.entries(change ?? {}))
+    if (value === null) delete next[key]
+    else next[key] = value
+  return next
 }

@@ -17,8 +17,7 @@ import { keptFor } from '../storage/ports/presence.ts'
 import type { Where } from '../storage/ports/store.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { bury, openEnrollments } from '../storage/tombstones.ts'
-import { type Context, type ForCallers, notFound, publishTokenEnded } from './context.ts'
-import { patched, patchedMap } from './merge-patch.ts'
+import { type Context, type ForCallers, notFound, patched, patchedMap, publishTokenEnded } from './context.ts'
 import { hostsOf } from './targets.ts'
 
 const defaultPort = 22

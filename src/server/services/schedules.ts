@@ -7,9 +7,7 @@ import { stillAllowed } from '../access/credentials.ts'
 import { storePage } from '../storage/paging.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { ScheduleRecord, SlotRecord } from '../storage/records/schedule.ts'
-import { type Context, type ForCallers, notFound } from './context.ts'
-import { patchedMap } from './merge-patch.ts'
-import { boundScripts, confirms } from './schedules/given-for.ts'
+import { type Context, type ForCallers, notFound, patchedMap } from './context.ts'
 import { publishSlots, putSlots, putSlotsWithEvents, ranByHand, skippedSlot } from './schedules/history.ts'
 import {
   dueAtOf,
@@ -22,7 +20,7 @@ import {
   slotToApi,
   withoutTexts,
 } from './schedules/record.ts'
-import { demandSecretsOf, demandWriter, ownedBy } from './schedules/standing.ts'
+import { boundScripts, confirms, demandSecretsOf, demandWriter, ownedBy } from './schedules/rights.ts'
 import {
   checkedOrder,
   demandFileOf,

@@ -15,9 +15,8 @@ import { pageOf, slicePage, storePage } from '../storage/paging.ts'
 import { pick } from '../storage/pick.ts'
 import { authors } from '../storage/records/records.ts'
 import type { ScriptRecord } from '../storage/records/script.ts'
-import { type Context, type ForCallers, notFound } from './context.ts'
-import { patched } from './merge-patch.ts'
-import { boundTo, rebind } from './schedules/given-for.ts'
+import { type Context, type ForCallers, notFound, patched } from './context.ts'
+import { boundTo, rebind } from './schedules/rights.ts'
 import { demandStoredRoom } from './text-quota.ts'
 
 /** Together with the size limit, this bounds the cost of a search. */

@@ -7,12 +7,10 @@ import { createHosts } from './hosts.ts'
 import { createLogin } from './login.ts'
 import { createSchedules } from './schedules.ts'
 import { createScripts } from './scripts.ts'
-import { createSessions } from './sessions.ts'
 import { createTasks } from './tasks.ts'
 import { createTerminalService } from './terminals.ts'
-import { createTokens } from './tokens.ts'
 import { createTotp } from './totp.ts'
-import { createUsers } from './users.ts'
+import { createSessions, createTokens, createUsers } from './users.ts'
 import { createWebhooks } from './webhooks.ts'
 
 export type ServerServices = ReturnType<typeof createServices>

@@ -15,13 +15,11 @@ import type { Store } from '../storage/ports/store.ts'
 import type { GateScript, TaskRecord } from '../storage/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
+import { demandInstall, installTask, newUpgrade } from './tasks/agent-tasks.ts'
 import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
-import { demandInstall, installTask } from './tasks/install-task.ts'
-import { newTask } from './tasks/new-task.ts'
+import { adHocScript, newTask, storedScript } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
-import { adHocScript, storedScript } from './tasks/scripts-of-task.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
-import { newUpgrade } from './tasks/upgrade.ts'
 
 export interface Starter extends UserCaller {
   /** Called once a task is durable, before waiting for its end; `replayed`: an earlier request started it. */

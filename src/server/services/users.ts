@@ -1,13 +1,14 @@
-import { RsmError } from '../../core/errors.ts'
-import type { User } from '../../core/protocol/http/users.ts'
-import type { UserService } from '../../core/services.ts'
-import { stillAllowed } from '../access/credentials.ts'
-import { storePage } from '../storage/paging.ts'
-import { demandSession } from '../storage/ports/caller.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
+import { reaches } from '../../core/permissions.ts'
+import { defaultTokenDays, type Session, type Token, type User } from '../../core/protocol/http/users.ts'
+import type { SessionService, TokenService, UserService } from '../../core/services.ts'
+import { isoTime } from '../../disk/clock.ts'
+import { isLive, lastsUntil, newToken, stillAllowed } from '../access/credentials.ts'
+import { pageOf, slicePage, storePage } from '../storage/paging.ts'
+import { demandSession, refusal, type UserCaller } from '../storage/ports/caller.ts'
 import type { Transaction } from '../storage/ports/store.ts'
-import type { UserRecord } from '../storage/records/user.ts'
-import { type Context, type ForCallers, notFound } from './context.ts'
-import { patched } from './merge-patch.ts'
+import type { TokenRecord, UserRecord } from '../storage/records/user.ts'
+import { type Context, type ForCallers, notFound, patched } from './context.ts'
 
 export function userToApi(record: UserRecord): User {
   const { id, username, role, rights = [], email, enabled, lastLoginAt, createdAt, updatedAt } = record
@@ -107,6 +108,119 @@ export function createUsers(context: Context): ForCallers<UserService> {
         return endTokens(tx, id)
       })
       announce(ended)
+      return { id }
+    },
+  }
+}
+
+const isOwnSession = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
+  token?.kind === 'session' && token.userId === id
+
+function sessionToApi(caller: UserCaller, token: Readonly<TokenRecord>): Session {
+  const { id, address = null, userAgent = null, createdAt, lastUsedAt } = token
+  const current = id === caller.tokenId
+  return { id, current, address, userAgent, createdAt, lastUsedAt, expiresAt: isoTime(lastsUntil(token)) }
+}
+
+/** The caller's own logins (contract §2); those of other users are not found. */
+export function createSessions({ store, clock, hints }: Context): ForCallers<SessionService> {
+  const ofCaller = async (from: Pick<Transaction, 'find'>, caller: UserCaller) =>
+    (await from.find('tokens', 'userId', caller.id)).filter(
+      (token) => isOwnSession(caller, token) && isLive(token, clock.now()),
+    )
+
+  return {
+    async list(caller, query) {
+      const sessions = (await ofCaller(store, caller)).toSorted(
+        (a, b) => Date.parse(b.lastUsedAt) - Date.parse(a.lastUsedAt) || b.id - a.id,
+      )
+      const dtos = slicePage(sessions, query).map((token) => sessionToApi(caller, token))
+      return pageOf(dtos, sessions.length, query)
+    },
+    async remove(caller, id) {
+      await store.transact(async (tx) => {
+        const token = await tx.get('tokens', id)
+        if (!token || !isOwnSession(caller, token) || !isLive(token, clock.now()))
+          throw notFound('session', id)
+        tx.remove('tokens', id)
+      })
+      hints.publish('tokenEnded', { id })
+      return { id }
+    },
+    async removeOthers(caller) {
+      const ended = await store.transact(async (tx) => {
+        const others = (await ofCaller(tx, caller)).filter(({ id }) => id !== caller.tokenId)
+        for (const { id } of others) tx.remove('tokens', id)
+        return others
+      })
+      for (const { id } of ended) hints.publish('tokenEnded', { id })
+      return { ended: ended.length }
+    },
+  }
+}
+
+const day = 24 * 3600_000
+/** Limits the tokens of one user. */
+const mostTokens = 1000
+
+function tokenToApi({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
+  return { id, name, role, admin, createdAt, lastUsedAt, expiresAt }
+}
+
+const isOwnToken = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
+  token?.kind === 'personal' && token.userId === id
+
+/** The caller's own personal access tokens (contract §2); those of other users are not found. */
+export function createTokens(context: Context): ForCallers<TokenService> {
+  const { store, clock, hints } = context
+
+  return {
+    async list(caller, query) {
+      const where = {
+        equals: { userId: caller.id, kind: 'personal', name: query.name?.toLowerCase() },
+      } as const
+      return storePage(store, 'tokens', query, { where }, (items) => items.map(tokenToApi))
+    },
+    async create(caller, input) {
+      const role = input.role ?? caller.role
+      // The caller's role, not the owner's: a token must not create one with more rights.
+      if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} requires ${role}`)
+      if (input.admin && role !== 'ADMIN')
+        throw invalid([{ field: 'admin', message: `requires the role ADMIN; this token has ${role}` }])
+      const { token, tokenHash } = newToken('personal')
+      const now = clock.now()
+      const at = isoTime(now)
+      const record = await store.transact(async (tx) => {
+        const owner = await tx.get('users', caller.id)
+        // If the caller's own token ended meanwhile, no new one may be created.
+        if (!owner?.enabled || !(await tx.get('tokens', caller.tokenId)))
+          throw new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
+        const own = await tx.find('tokens', 'userId', caller.id)
+        if (own.filter((token) => isOwnToken(caller, token)).length >= mostTokens)
+          throw new RsmError('conflict', `You have ${mostTokens} tokens; delete some first`)
+        const created: TokenRecord = {
+          id: await tx.nextId('tokens'),
+          kind: 'personal',
+          name: input.name,
+          tokenHash,
+          userId: caller.id,
+          role,
+          ...(input.admin && { admin: true }),
+          createdAt: at,
+          lastUsedAt: at,
+          expiresAt: isoTime(now + (input.expiresInDays ?? defaultTokenDays) * day),
+        }
+        tx.put('tokens', created)
+        return created
+      })
+      return { ...tokenToApi(record), token }
+    },
+    async remove(caller, id) {
+      await store.transact(async (tx) => {
+        if (!isOwnToken(caller, await tx.get('tokens', id))) throw notFound('token', id)
+        tx.remove('tokens', id)
+      })
+      hints.publish('tokenEnded', { id })
       return { id }
     },
   }

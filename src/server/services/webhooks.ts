@@ -14,8 +14,7 @@ import { filtersToApi, readFilters } from '../webhooks/filters.ts'
 import { offlineNow } from '../webhooks/hosts.ts'
 import { eventIdOf, queueOf } from '../webhooks/queue.ts'
 import { newSecret, secretContext } from '../webhooks/sender.ts'
-import { type Context, type ForCallers, notFound } from './context.ts'
-import { patched } from './merge-patch.ts'
+import { type Context, type ForCallers, notFound, patched } from './context.ts'
 
 /** Each webhook has its own queue and may use one connection. */
 const mostWebhooks = 100

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { followLog } from '../../../src/server/services/logs/follow.ts'
+import { followLog } from '../../../src/server/services/logs/logs.ts'
 import type { Hints } from '../../../src/server/storage/ports/hints.ts'
 import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { startInsides } from '../../helpers/servers/services.ts'

@@ -1,16 +1,19 @@
+import { sinceBoot } from '../../../disk/agreed-clock.ts'
+import type { Clock } from '../../../disk/clock.ts'
 import type { AuditLog } from '../../storage/ports/audit-log.ts'
 import type { Member, Ownership } from '../../storage/ports/cluster.ts'
 import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
-import { bindOlder } from './given-for.ts'
-import { followJumps } from './jumps.ts'
-import { createSlotRunner, type SlotResult } from './slot-runner.ts'
+import { bindOlder } from './rights.ts'
+import { type ClockReading, createSlotRunner, type SlotResult } from './slot-runner.ts'
 
 /** Milliseconds; bounds how late a changed clock or a lost wake-up is noticed. */
 const longestWait = 1000
 const shortestWait = 20
 /** Schedules evaluated together: their transactions share a commit. */
 const atOnce = 50
+/** Milliseconds; a clock jump of up to this counts as passed time, so that it makes slots due or delays them. */
+const believed = 3600_000
 /** Name under which a server claims this work, in the same namespace as task ids. */
 const pass = 'schedules'
 
@@ -195,6 +198,34 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
       isStopped = true
       clearTimeout(timer)
       await running
+    },
+  }
+}
+
+/**
+ * Detects clock jumps while this process runs, by comparison with CLOCK_BOOTTIME, which cannot be set. Time between
+ * two starts is not a jump: slots in it count as missed (contract §14).
+ */
+function followJumps(clock: Clock) {
+  const up = () => clock.sinceBoot?.() ?? sinceBoot()
+  let ahead = clock.now() - up()
+  let jumpedTo: number | null = null
+  let isBack = false
+  return {
+    read(): ClockReading {
+      const now = clock.now()
+      const by = now - up() - ahead
+      ahead += by
+      if (Math.abs(by) > believed) {
+        jumpedTo = by > 0 ? now : null
+        isBack = by < 0
+      }
+      return { now, jumpedTo }
+    },
+    /** Whether the clock was set back and schedules are not rewound yet. */
+    isBack: () => isBack,
+    doneBack() {
+      isBack = false
     },
   }
 }

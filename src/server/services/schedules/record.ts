@@ -13,7 +13,7 @@ import { isoTime } from '../../../disk/clock.ts'
 import { pick } from '../../storage/pick.ts'
 import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
-import { patched, patchedMap } from '../merge-patch.ts'
+import { patched, patchedMap } from '../context.ts'
 
 /** Fields of a schedule that a user sets. */
 export type Said = Timing &

@@ -8,13 +8,19 @@ import type { Context } from '../context.ts'
 import { createStart, type NewTask } from '../tasks/start-task.ts'
 import { demandRunningRoom } from '../text-quota.ts'
 import { lastRanAt, publishSlots, putSlotsWithEvents, ranSlot, skippedSlot, slotId } from './history.ts'
-import type { ClockReading } from './jumps.ts'
 import { dueAtOf } from './record.ts'
-import { whySuspended } from './standing.ts'
+import { whySuspended } from './rights.ts'
 import { taskOf } from './task-of.ts'
 
 /** Result of evaluating a schedule: nothing to do yet (WAITS), changed meanwhile elsewhere (CHANGED), or carried out (DONE). */
 export type SlotResult = 'WAITS' | 'CHANGED' | 'DONE'
+
+/** Clock reading of a running server; times in milliseconds since 1970. */
+export interface ClockReading {
+  readonly now: number
+  /** Slots up to here became due by a clock jump; null if only by the passing of time. */
+  readonly jumpedTo: number | null
+}
 
 /** Time of an evaluation; `restoredAt`: when the last restore from a backup was confirmed. */
 interface PollTime extends ClockReading {

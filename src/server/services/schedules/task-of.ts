@@ -6,10 +6,9 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { hostsOf } from '../targets.ts'
 import { checkedCopy, stdinOf } from '../tasks/files-of-task.ts'
-import { checkedRun } from '../tasks/new-task.ts'
-import { adHocScript, type ScriptToRun, storedScript } from '../tasks/scripts-of-task.ts'
+import { adHocScript, checkedRun, type ScriptToRun, storedScript } from '../tasks/new-task.ts'
 import type { NewTask } from '../tasks/start-task.ts'
-import { demandUnchangedStored, demandUnchangedTask } from './given-for.ts'
+import { demandUnchangedStored, demandUnchangedTask } from './rights.ts'
 
 const sealedFor = (scheduleId: number) => `schedules/${scheduleId}/secretParams`
 

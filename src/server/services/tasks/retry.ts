@@ -5,7 +5,7 @@ import { runsScript } from '../../../core/tasks/task.ts'
 import type { TaskRemains } from '../../storage/ports/outputs.ts'
 import type { TaskGates, TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
-import { secretFaults } from './scripts-of-task.ts'
+import { secretFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** Options of a retry: those of the task. Secret params are not kept, so the request gives them again. */

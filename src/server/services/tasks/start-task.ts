@@ -12,12 +12,14 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { ExecutionRecord, InstallOrder, TaskGates, TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { demandRunningRoom } from '../text-quota.ts'
-import { forOlderServers } from './scripts-of-task.ts'
 
 /** Milliseconds for which an idempotency key is kept: 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000
 const defaultMaxOutput = 64 * 1024 * 1024
 const defaultBatchSize = '25%'
+/** Older servers run this instead of the script, because they would ignore its gates. */
+const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
+exit 126`
 
 export interface NewTask {
   scriptId: number | null

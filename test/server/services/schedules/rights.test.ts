@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../../../src/core/protocol/http/schedules.ts'
-import { bindOlder } from '../../../../src/server/services/schedules/given-for.ts'
+import { bindOlder } from '../../../../src/server/services/schedules/rights.ts'
 import { startTestServer, type TestServer } from '../../../helpers/servers/server.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 import { until } from '../../../helpers/until.ts'

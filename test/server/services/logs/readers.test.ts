@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { Batches } from '../../../../src/server/services/logs/batches.ts'
+import { Batches } from '../../../../src/server/services/logs/readers.ts'
 import type { Outputs, ReadQuery } from '../../../../src/server/storage/ports/outputs.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 
