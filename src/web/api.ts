@@ -1,10 +1,12 @@
+import { type Inputs, useEffect, useRef, useState } from 'preact/hooks'
 import { sanitizeLine } from '../cli/text/sanitize.ts'
 import { allPages } from '../client/http/pages.ts'
-import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
+import { codeOfStatus, type FieldFault, mendable, RsmError } from '../core/errors.ts'
 import { longestSilence } from '../core/protocol/bounds.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/pieces.ts'
 import { areUnknownNames, foldUnknownNames } from '../core/text/unknown-names.ts'
+import { pause } from '../net/backoff.ts'
 import { parseEnvelope } from '../net/envelope.ts'
 import { followEvents, type ServerEvent } from '../net/event-stream.ts'
 import { endSession, session } from './session.ts'
@@ -148,4 +150,54 @@ async function* pieces(path: string, lastId: string | undefined, signal: AbortSi
     signal.removeEventListener('abort', abort)
     abort()
   }
+}
+
+/** Milliseconds between two polls of data without events. */
+const pollInterval = 5_000
+
+interface Read<T> {
+  /** Undefined before the first answer. */
+  value: T | undefined
+  fault: string
+}
+
+interface Polled<T> extends Read<T> {
+  again: () => void
+}
+
+/** Polls `read`, and restarts when `inputs` change. Keeps the last value while disconnected. */
+export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> {
+  const [known, setKnown] = useState<Read<T>>({ value: undefined, fault: '' })
+  const wake = useRef(() => {})
+  useEffect(() => {
+    const controller = new AbortController()
+    const { signal } = controller
+    let rest = controller
+    async function poll(): Promise<void> {
+      try {
+        const value = await read()
+        if (!signal.aborted) setKnown({ value, fault: '' })
+      } catch (error) {
+        const fault = errorText(error)
+        const isKept = mendable(error)
+        if (!signal.aborted) setKnown(({ value }) => ({ value: isKept ? value : undefined, fault }))
+      }
+    }
+    async function follow(): Promise<void> {
+      while (!signal.aborted) {
+        // Created before the read, because data requested during it may be newer than its answer.
+        rest = new AbortController()
+        const woken = rest.signal
+        await poll()
+        if (!signal.aborted) await pause(pollInterval, woken)
+      }
+    }
+    wake.current = () => rest.abort()
+    void follow()
+    return () => {
+      controller.abort()
+      rest.abort()
+    }
+  }, inputs)
+  return { ...known, again: () => wake.current() }
 }

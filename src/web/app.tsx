@@ -1,23 +1,23 @@
-import { useEffect, useRef } from 'preact/hooks'
-import { call } from './api.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { RsmError } from '../core/errors.ts'
+import type { LoginResult } from '../core/protocol/http/users.ts'
+import { call, errorText } from './api.ts'
 import { HostsPage } from './hosts/hosts-page.tsx'
 import { useTitle } from './parts/browser.ts'
-import { RecordingPage } from './recordings/recording-page.tsx'
-import { RecordingsPage } from './recordings/recordings-page.tsx'
+import { Fault } from './parts/shown.tsx'
+import { RecordingPage, RecordingsPage } from './recordings/recordings-page.tsx'
 import { hrefOf, type PageName, type Route, route } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
 import { NewSchedulePage, SchedulePage } from './schedules/schedule-page.tsx'
 import { SchedulesPage } from './schedules/schedules-page.tsx'
 import { endSession, mayOpen, parting, roleFor, type Session, session } from './session.ts'
-import { SignIn } from './sign-in.tsx'
 import { useStore } from './store.ts'
 import { TaskPage } from './tasks/task-page.tsx'
 import { TasksPage } from './tasks/tasks-page.tsx'
 import { openTerminals } from './terminals/open-terminals.ts'
 import { TerminalsPage } from './terminals/terminals-page.tsx'
 import { nextTheme, theme } from './theme.ts'
-import { NewWebhookPage, WebhookPage } from './webhooks/webhook-page.tsx'
-import { WebhooksPage } from './webhooks/webhooks-page.tsx'
+import { NewWebhookPage, WebhookPage, WebhooksPage } from './webhooks/webhooks-page.tsx'
 
 const labels: Record<PageName, string> = {
   hosts: 'Hosts',
@@ -150,5 +150,84 @@ function Refused({ page, id }: Route) {
         {`You are ${username}, ${role}; this requires ${roleFor(page, id)}. An administrator can give you that role.`}
       </p>
     </section>
+  )
+}
+
+/** Whether the server asks for an authenticator code, or for another one. */
+const asksForCode = (error: unknown): boolean =>
+  error instanceof RsmError && error.fields.some(({ field }) => field === 'code')
+
+/** Browsers honour `autofocus` only during page load. */
+const focus = (field: HTMLInputElement | null) => field?.focus()
+
+function SignIn() {
+  useTitle('Sign in')
+  const word = useStore(parting)
+  const [fault, setFault] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const [takesCode, setTakesCode] = useState(false)
+
+  async function submit(event: SubmitEvent): Promise<void> {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget as HTMLFormElement)
+    setBusy(true)
+    setFault('')
+    try {
+      const { token, user } = await call<LoginResult>('POST', 'api/auth/login', {
+        body: {
+          username: form.get('username'),
+          password: form.get('password'),
+          ...(takesCode && { code: form.get('code') }),
+        },
+      })
+      parting.set('')
+      session.set({ token, user })
+    } catch (error) {
+      if (asksForCode(error)) setTakesCode(true)
+      setFault(takesCode || !asksForCode(error) ? errorText(error) : '')
+      setBusy(false)
+    }
+  }
+
+  return (
+    <main class="sign-in">
+      <form onSubmit={(event) => void submit(event)}>
+        <h1>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="7" />
+            <path d="M8 10l6 6-6 6M17 22h8" />
+          </svg>
+          Sign in to rsm
+        </h1>
+        <p role="status" class="hint">
+          {word}
+        </p>
+        <label>
+          User
+          <input
+            name="username"
+            required
+            autoComplete="username"
+            autoCapitalize="off"
+            spellcheck={false}
+            autoFocus
+          />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" required autoComplete="current-password" />
+        </label>
+        {takesCode && (
+          <label>
+            Code from the authenticator app
+            <input name="code" required minLength={6} autoComplete="one-time-code" ref={focus} />
+          </label>
+        )}
+        <Fault text={fault} />
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </button>
+      </form>
+    </main>
   )
 }

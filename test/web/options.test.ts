@@ -2,9 +2,16 @@ import test from 'ava'
 import { targetOf } from '../../src/cli/views/schedules.ts'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Schedule } from '../../src/core/protocol/http/schedules.ts'
-import { copyFields, copyOf, fetchOf } from '../../src/web/run/copy-of.ts'
 import { optionFields, optionsOf } from '../../src/web/run/options-of.ts'
-import { copyTaskOf, fetchTaskOf, secretsNamed, taskOf } from '../../src/web/run/task-of.ts'
+import {
+  copyFields,
+  copyOf,
+  copyTaskOf,
+  fetchOf,
+  fetchTaskOf,
+  secretsNamed,
+  taskOf,
+} from '../../src/web/run/task-of.ts'
 import { patchOf, scheduleFields, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
 
 const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''

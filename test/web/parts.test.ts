@@ -5,8 +5,7 @@ import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordi
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
 import { phasesOf, phaseText } from '../../src/web/tasks/task-words.ts'
-import { attachedText } from '../../src/web/terminals/attached-text.ts'
-import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
+import { attachedText, sequenceOf, withCtrl } from '../../src/web/terminals/terminal-text.ts'
 
 const head = '{"version":2,"width":100,"height":30}'
 

@@ -1,8 +1,7 @@
 import test from 'ava'
 import type { ScheduleCreate } from '../../src/core/protocol/http/schedules.ts'
 import { durationText } from '../../src/core/text/duration.ts'
-import { patchOf, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
-import { previewOf } from '../../src/web/schedules/timing-of.ts'
+import { patchOf, previewOf, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
 import { webhookOf, webhookPatchOf } from '../../src/web/webhooks/webhook-of.ts'
 
 const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''

@@ -1,6 +1,13 @@
 import { type ComponentChildren, Fragment } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { foldStanding } from '../../cli/hosts/standing.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
+import { canBeReached } from '../../core/hosts/host-status.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { fieldsOf } from './field.tsx'
 
 /** Longer names, as node sets of a fleet, break anywhere: each break opportunity is an element. */
 const longestBroken = 4_000
@@ -93,5 +100,95 @@ export function Facts({ rows }: FactsProps) {
           ),
       )}
     </dl>
+  )
+}
+
+type ListedHost = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
+
+interface HostSetProps {
+  hosts: readonly ListedHost[]
+  /** Total number, if `hosts` are only the first. */
+  count?: number
+}
+
+function NodeSet({ text }: { text: string }) {
+  return (
+    <span class="nodeset">
+      <LongName text={text} />
+    </span>
+  )
+}
+
+export function HostNames({ names }: { names: readonly string[] }) {
+  return (
+    <div class="host-set">
+      <NodeSet text={foldNodeset(names)} />
+    </div>
+  )
+}
+
+/** Hosts as a node set with their number, and the states of those that cannot be reached now. */
+export function HostSet({ hosts, count = hosts.length }: HostSetProps) {
+  const rest = count - hosts.length
+  const away = foldStanding(hosts.filter((host) => !canBeReached(host)))
+  return (
+    <div class="host-set">
+      <p>
+        <strong>{counted(count, 'host')}</strong>{' '}
+        <NodeSet text={foldNodeset(hosts.map(({ hostname }) => hostname))} />
+        {rest > 0 && ` and ${rest} more`}
+      </p>
+      {away.map(({ names, state }) => (
+        <p key={state} class="away">
+          <NodeSet text={names} />: {sanitizeLine(state)}
+        </p>
+      ))}
+    </div>
+  )
+}
+
+interface QuestionProps {
+  title: string
+  /** Labels of the buttons that confirm and cancel. */
+  yes: string
+  no: string
+  isDangerous?: boolean
+  onYes: (field: (name: string) => string) => void
+  onNo: () => void
+  children?: ComponentChildren
+}
+
+/** Confirmation dialog. The cancel button has the focus; Escape cancels too. */
+export function Question({ title, yes, no, isDangerous = false, onYes, onNo, children }: QuestionProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="question"
+      onCancel={(event) => {
+        event.preventDefault()
+        onNo()
+      }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          onYes(fieldsOf(event.currentTarget))
+        }}
+      >
+        <h2 id="question">{title}</h2>
+        {children}
+        <div class="actions">
+          <span class="spring" />
+          <button type="button" autoFocus onClick={onNo}>
+            {no}
+          </button>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'}>
+            {yes}
+          </button>
+        </div>
+      </form>
+    </dialog>
   )
 }

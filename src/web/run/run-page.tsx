@@ -1,22 +1,23 @@
 import { useEffect, useState } from 'preact/hooks'
 import { counted } from '../../cli/text/amounts.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
+import type { Started } from '../../core/protocol/http/tasks.ts'
+import { asksFirst } from '../../core/tasks/plan.ts'
+import { call, newKey } from '../api.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
 import { useTitle } from '../parts/browser.ts'
 import { FaultsOfForm, fieldsOf, fileIn, useFormFaults } from '../parts/field.tsx'
-import { Question } from '../parts/question.tsx'
-import { Fault } from '../parts/shown.tsx'
+import { Fault, Question } from '../parts/shown.tsx'
+import { go } from '../route.ts'
 import { useStore } from '../store.ts'
 import { ActionFields, useAction } from './action-fields.tsx'
-import { useNamed } from './named-hosts.ts'
-import { questionOf, startText } from './order-words.ts'
-import { PlanPreview } from './plan-preview.tsx'
+import { type Asked, type Order, PlanPreview, questionOf, startText } from './plan-preview.tsx'
 import { useScripts } from './scripts.tsx'
-import { TargetField } from './target-field.tsx'
+import { fleetSize, TargetField, targetHosts, useNamed } from './target-field.tsx'
 import { copyTaskOf, fetchTaskOf, taskOf } from './task-of.ts'
-import { UploadBar } from './upload.tsx'
-import { type Order, useStart } from './use-start.ts'
+import { UploadBar, useUpload } from './upload.tsx'
 
 const noScripts: readonly ScriptSummary[] = []
 
@@ -108,4 +109,60 @@ export function RunPage() {
       )}
     </section>
   )
+}
+
+interface Outcome {
+  fail: (error: unknown) => void
+  clear: () => void
+}
+
+/** Starts a task from the form: confirms its plan, uploads its file, and starts it once. */
+function useStart({ fail, clear }: Outcome) {
+  const [isBusy, setBusy] = useState(false)
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const { progress, stop, begin, send } = useUpload()
+  // The same key for a retry, so that a lost response does not start the task twice.
+  const [key, setKey] = useState(newKey)
+
+  async function start(order: Order): Promise<void> {
+    const body = await send(order)
+    const { taskId } = await call<Started>('POST', 'api/tasks', { body, headers: { 'idempotency-key': key } })
+    go('tasks', taskId)
+  }
+
+  /** Starts it, or first shows its plan: on request, or for many hosts. */
+  async function propose(order: Order, chosen: readonly Host[], isPlan: boolean): Promise<void> {
+    const { target } = order.body
+    const hosts = target.hostIds === undefined ? await targetHosts(target) : chosen
+    const total = await fleetSize()
+    if (!isPlan && !asksFirst(hosts.length, total)) return start(order)
+    const body = { ...order.body, target: { hostIds: hosts.map(({ id }) => id) } }
+    setAsked({ ...order, body, hosts, isFleet: hosts.length >= total })
+    setBusy(false)
+  }
+
+  function attempt(work: () => Promise<void>): void {
+    setBusy(true)
+    clear()
+    const signal = begin()
+    work().catch((error: unknown) => {
+      if (!signal.aborted) fail(error)
+      setBusy(false)
+    })
+  }
+
+  return {
+    isBusy,
+    asked,
+    progress,
+    stop,
+    propose: (order: () => Order, chosen: readonly Host[], isPlan: boolean) =>
+      attempt(async () => propose(order(), chosen, isPlan)),
+    answer: (isYes: boolean): void => {
+      setAsked(undefined)
+      if (isYes && asked) attempt(() => start(asked))
+    },
+    /** Edits make it another task. */
+    renew: () => setKey(newKey()),
+  }
 }

@@ -4,11 +4,10 @@ import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { call, errorText } from '../api.ts'
-import { Question } from '../parts/question.tsx'
-import { Fault } from '../parts/shown.tsx'
+import { Fault, Question } from '../parts/shown.tsx'
 import { go } from '../route.ts'
-import { targetHosts } from '../run/named-hosts.ts'
 import { PlanPreview } from '../run/plan-preview.tsx'
+import { targetHosts } from '../run/target-field.tsx'
 import { allowed, session } from '../session.ts'
 
 interface ScheduleActionsProps {

@@ -9,10 +9,9 @@ import { ActionFields, useAction } from '../run/action-fields.tsx'
 import { SelectorField } from '../run/target-field.tsx'
 import { UploadBar, useUpload } from '../run/upload.tsx'
 import { session } from '../session.ts'
-import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
-import { keptFileText, SlotTimes, targetText } from './schedule-words.tsx'
+import { patchOf, scheduleFields, scheduleOf, type TimingKind, timingFields } from './schedule-of.ts'
+import { keptFileText, SlotTimes, targetText } from './schedule-parts.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
-import { type TimingKind, timingFields } from './timing-of.ts'
 
 /** Fills fields by name, each once (`filled`), so that typed values stay; later fields are filled then. */
 function fillForm(

@@ -6,16 +6,23 @@ import type { Schedule, ScheduleSlot, ScheduleTimes } from '../../core/protocol/
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { durationText } from '../../core/text/duration.ts'
-import { all, call, errorText } from '../api.ts'
+import { all, call, errorText, usePolled } from '../api.ts'
 import { useTitle } from '../parts/browser.ts'
 import { Badge, Facts, Fault, LongName, Time } from '../parts/shown.tsx'
-import { usePolled } from '../parts/use-polled.ts'
 import { go } from '../route.ts'
 import { useScripts, useTexts } from '../run/scripts.tsx'
-import { History, useRuns } from './runs.tsx'
 import { PlanNow, ScheduleActions } from './schedule-actions.tsx'
 import { type Changed, ScheduleForm } from './schedule-form.tsx'
-import { actionText, keptFile, keptFileText, SlotTimes, targetText, When } from './schedule-words.tsx'
+import {
+  actionText,
+  History,
+  keptFile,
+  keptFileText,
+  SlotTimes,
+  targetText,
+  useRuns,
+  When,
+} from './schedule-parts.tsx'
 
 /** Slots that servers keep in a history. */
 const mostSlots = 100

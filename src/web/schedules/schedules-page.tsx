@@ -2,15 +2,13 @@ import { useState } from 'preact/hooks'
 import { restOf } from '../../cli/views/schedules.ts'
 import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import { all } from '../api.ts'
+import { all, usePolled } from '../api.ts'
 import { useTitle } from '../parts/browser.ts'
 import { Badge, Fault, LongName, Time } from '../parts/shown.tsx'
-import { usePolled } from '../parts/use-polled.ts'
 import { go, hrefOf } from '../route.ts'
 import { useScripts } from '../run/scripts.tsx'
 import { allowed } from '../session.ts'
-import { useRuns } from './runs.tsx'
-import { actionText, targetText, When } from './schedule-words.tsx'
+import { actionText, targetText, useRuns, When } from './schedule-parts.tsx'
 
 const rowsStep = 100
 

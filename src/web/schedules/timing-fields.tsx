@@ -2,8 +2,8 @@ import { useId } from 'preact/hooks'
 import { RsmError } from '../../core/errors.ts'
 import { errorText } from '../api.ts'
 import { Choice, InputField, SelectField, verbatim } from '../parts/field.tsx'
-import { SlotTimes } from './schedule-words.tsx'
-import { previewOf, type TimingKind, type TypedTiming, timingOf } from './timing-of.ts'
+import { previewOf, type TimingKind, type TypedTiming, timingOf } from './schedule-of.ts'
+import { SlotTimes } from './schedule-parts.tsx'
 
 const kinds = [
   ['cron', 'By calendar'],

@@ -5,8 +5,7 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { GateStatus } from '../../core/tasks/gates.ts'
 import { type ResultStatus, runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { Badge, LongName } from '../parts/shown.tsx'
-import { FetchedFile, HostCarried } from './fetched-file.tsx'
-import { HostPhases } from './host-phases.tsx'
+import { FetchedFile, HostCarried, HostPhases } from './host-parts.tsx'
 import { endText, hasGates } from './task-words.ts'
 
 /** Hosts listed at first, and added on demand: each is redrawn while the task runs. */

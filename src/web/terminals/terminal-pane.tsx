@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { WatcherNotices } from '../../cli/terminal/watcher-notices.ts'
 import { useStore } from '../store.ts'
-import { attachedText } from './attached-text.ts'
-import { type ScreenKey, screenKeys, sequenceOf, withCtrl } from './keys.ts'
 import { closeTab, nameTerminal, openTerminal, type Tab } from './open-terminals.ts'
 import { createScreen, readerMode, type Screen } from './screen.ts'
 import { createTerminalLink, type LinkState, type TerminalLink } from './terminal-link.ts'
+import { attachedText, type ScreenKey, screenKeys, sequenceOf, withCtrl } from './terminal-text.ts'
 
 const names: Partial<Record<ScreenKey, string>> = {
   '←': 'Left',

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Webhook, WebhookSaved, WebhookTest } from '../../core/protocol/http/webhooks.ts'
 import { call, errorText } from '../api.ts'
-import { Question } from '../parts/question.tsx'
+import { Question } from '../parts/shown.tsx'
 import { go } from '../route.ts'
 
 export interface Outcome {
