@@ -70,7 +70,7 @@ export default class HostsJoin extends BaseCommand {
     const client = await this.client()
     const input = await this.#enrollment(client, flags)
     if (flags.ssh !== undefined) {
-      const { joinOverSsh } = await import('../../cli/ssh/command.ts')
+      const { joinOverSsh } = await import('../../cli/ssh/join-hosts.ts')
       const { version } = this.config
       const made = (token: EnrollmentCreated) => this.#warn(token)
       return joinOverSsh(this, { client, enrollment: input, version, made }, { ...flags, ssh: flags.ssh })
