@@ -6,8 +6,7 @@ import { type Answer, candidatesFor, plain } from './candidates.ts'
 import type { Manifest } from './kinds.ts'
 import { liveNames } from './live-names.ts'
 import type { Lookup } from './names-cache.ts'
-import { readShellLine } from './shell-words.ts'
-import { renderBash, renderFish, renderZsh } from './shells.ts'
+import { readShellLine, renderBash, renderFish, renderZsh } from './shells.ts'
 import { wantedAtCursor } from './wanted.ts'
 
 /** Timeout of the server, in milliseconds; then the answer goes without it. */

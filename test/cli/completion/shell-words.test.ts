@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import test from 'ava'
 import fc from 'fast-check'
-import { quoted, readShellLine } from '../../../src/cli/completion/shell-words.ts'
+import { quoted, readShellLine } from '../../../src/cli/completion/shells.ts'
 
 const lines: [string, string[], string, string][] = [
   ['rsm hosts sh', ['rsm', 'hosts'], 'sh', ''],
