@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,7 +10,7 @@ import { ownCommand } from '../cli/command/own-command.ts'
 import { aborted, endSoon, stopSignal } from '../cli/command/until-stopped.ts'
 import { Contexts } from '../cli/contexts/contexts.ts'
 import { integer } from '../cli/flags/checks.ts'
-import { quickstartPassword } from '../cli/input/quickstart-password.ts'
+import { makeNamedDirectory } from '../cli/input/named-path.ts'
 import { startTask } from '../cli/task/run.ts'
 import { withSpinner } from '../cli/text/screen.ts'
 import { type Client, openClient } from '../client/client.ts'
@@ -186,4 +187,18 @@ Ctrl-C stops it; the next ${rsm} quickstart continues with the same data.`)
 async function logIn(url: string, password: string): Promise<{ client: Client; token: string }> {
   const { token } = await (await openClient({ url })).auth.login({ username: 'admin', password })
   return { client: await openClient({ url, token }), token }
+}
+
+/** Administrator's password of a quickstart; created once and stored in its data directory with mode 0600. */
+function quickstartPassword(directory: string): { password: string; path: string } {
+  makeNamedDirectory(directory, '--data-dir', 0o700)
+  const path = join(directory, 'admin-password')
+  try {
+    return { password: readFileSync(path, 'utf8').trim(), path }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const password = randomBytes(18).toString('base64url')
+    writeFileSync(path, `${password}\n`, { mode: 0o600, flag: 'wx' })
+    return { password, path }
+  }
 }
