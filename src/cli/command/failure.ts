@@ -158,3 +158,61 @@ export function reportFailure(failure: Failure, json: boolean): number {
   else process.stderr.write(failureText(failure, columnsOf(process.stderr)))
   return failure.exit
 }
+
+/** Errors that every other item would run into too. */
+const ofAll = new Set(['unreachable', 'unauthenticated', 'forbidden', 'interrupted'])
+
+interface Each<T, R> {
+  readonly nameOf: (item: T) => string
+  readonly json: boolean
+  /** Called once at the end, even after an error, unless no item succeeded. */
+  readonly done?: (items: readonly T[], results: readonly R[]) => void
+}
+
+/**
+ * Applies `work` to each item in turn and returns the results of those that succeed. With several items, a failure is reported
+ * under the item's name and the highest exit code wins. Errors: that of a single item, or one that affects every item.
+ */
+export async function doToEach<T, R>(
+  items: readonly T[],
+  { nameOf, json, done }: Each<T, R>,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = []
+  const changed: T[] = []
+  try {
+    for (const item of items) {
+      try {
+        results.push(await work(item))
+        changed.push(item)
+      } catch (error) {
+        const isOwn = error instanceof RsmError && !ofAll.has(error.code)
+        if (items.length === 1 || !isOwn) throw error
+        const failure = failureOf(error)
+        const name = nameOf(item)
+        const message = failure.message.includes(name) ? failure.message : `${name}: ${failure.message}`
+        const exit = reportFailure({ ...failure, message }, json)
+        process.exitCode = Math.max(exit, Number(process.exitCode ?? 0))
+      }
+    }
+  } finally {
+    if (changed.length > 0) done?.(changed, results)
+  }
+  return results
+}
+
+/** Throws `usage` for an edit without changes, before any request. */
+export function refuseEmpty(patch: object, command: string): void {
+  if (Object.keys(patch).length === 0)
+    throw new RsmError('usage', 'nothing to change', { hint: `rsm ${command} --help` })
+}
+
+/** Rephrases a `conflict`: the name is taken; `hint` shows how to see or change its owner. */
+export async function refusingTaken<T>(what: string, hint: string, create: Promise<T>): Promise<T> {
+  try {
+    return await create
+  } catch (error) {
+    if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
+    throw new RsmError('conflict', `a ${what} already exists`, { fields: error.fields, hint, cause: error })
+  }
+}

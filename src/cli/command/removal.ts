@@ -4,7 +4,7 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { oneOrMore } from '../flags/checks.ts'
 import { confirmRemoval } from '../input/prompt.ts'
 import { BaseCommand } from './base-command.ts'
-import { doToEach } from './each.ts'
+import { doToEach } from './failure.ts'
 
 export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
 

@@ -1,7 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { doToEach } from '../../cli/command/each.ts'
-import { refuseEmpty } from '../../cli/command/refusals.ts'
+import { doToEach, refuseEmpty } from '../../cli/command/failure.ts'
 import { integer, oneOrMore, repeated } from '../../cli/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../cli/flags/credentials.ts'
 import { given } from '../../cli/flags/given.ts'

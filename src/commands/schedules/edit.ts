@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { refuseEmpty } from '../../cli/command/refusals.ts'
+import { refuseEmpty } from '../../cli/command/failure.ts'
 import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'

@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { doToEach } from '../../cli/command/each.ts'
+import { doToEach } from '../../cli/command/failure.ts'
 import { anyNumber } from '../../cli/flags/checks.ts'
 import { counted } from '../../cli/text/amounts.ts'
 import { RsmError } from '../../core/errors.ts'

@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { doToEach } from '../../cli/command/each.ts'
+import { doToEach } from '../../cli/command/failure.ts'
 import { oneOrMore } from '../../cli/flags/checks.ts'
 import { findTaskId, tasksDescription } from '../../cli/names/names.ts'
 import type { Client } from '../../client/client.ts'

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { refuseEmpty } from '../../cli/command/refusals.ts'
+import { refuseEmpty } from '../../cli/command/failure.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given } from '../../cli/flags/given.ts'
 import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
