@@ -3,9 +3,8 @@ import type { RecordingEvent, RecordingHeader } from '../../client/services/reco
 import { longestTimer } from '../../core/protocol/bounds.ts'
 import { pause } from '../../net/backoff.ts'
 import { onDeparture } from '../terminal/departure.ts'
+import { LineEndings, TerminalModes } from '../terminal/display.ts'
 import { Keyboard, type PlayerKey, playerKeysOf } from '../terminal/keyboard.ts'
-import { LineEndings } from '../terminal/line-endings.ts'
-import { TerminalModes } from '../terminal/modes.ts'
 import { localSize } from '../terminal/term.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { LineEndings } from '../../../src/cli/terminal/line-endings.ts'
+import { LineEndings } from '../../../src/cli/terminal/display.ts'
 
 const text = fc.string({ unit: fc.constantFrom('\r', '\n', 'a', '😀'), maxLength: 30 })
 

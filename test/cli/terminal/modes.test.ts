@@ -1,5 +1,5 @@
 import test from 'ava'
-import { TerminalModes } from '../../../src/cli/terminal/modes.ts'
+import { TerminalModes } from '../../../src/cli/terminal/display.ts'
 
 const escape = '\u001b'
 const cases: [title: string, output: string, undo: string][] = [
