@@ -1,6 +1,6 @@
 import test from 'ava'
+import { InputPieces } from '../../../src/cli/tui/screen/blessed-screen.ts'
 import { Painter, paintRow } from '../../../src/cli/tui/screen/paint.ts'
-import { InputPieces } from '../../../src/cli/tui/screen/pieces.ts'
 import type { Row } from '../../../src/cli/tui/screen/screen.ts'
 
 const escape = '\u001b'
