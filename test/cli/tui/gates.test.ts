@@ -1,6 +1,6 @@
 import test from 'ava'
 import { LogLines } from '../../../src/cli/tui/log/lines.ts'
-import { resultRow } from '../../../src/cli/tui/view/host-row.ts'
+import { resultRow } from '../../../src/cli/tui/view/host-pane.ts'
 import type { LogEntry } from '../../../src/core/protocol/http/logs.ts'
 import { resultOf } from '../../fixtures/fake-server.ts'
 

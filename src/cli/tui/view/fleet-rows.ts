@@ -19,9 +19,8 @@ import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, fitRight, type Glyph, glyph, spread, widthOfSpans } from './drawing.ts'
-import { shortTime, statusGlyphs } from './host-row.ts'
-import { progressRow } from './layout.ts'
+import { fit, fitRight, type Glyph, glyph, progressRow, spread, widthOfSpans } from './drawing.ts'
+import { shortTime, statusGlyphs } from './host-pane.ts'
 
 const narrowPane = 60
 

@@ -1,4 +1,4 @@
-import type { Focus, Keys } from './layout.ts'
+import type { Focus, Keys } from './drawing.ts'
 
 export const taskHelp: Keys = [
   ['Up Down j k PgUp PgDn g G', 'move in the active pane'],

@@ -1,15 +1,15 @@
 import type { Stream } from '../../../core/tasks/task.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
-import { FoldedLog } from '../log/folded.ts'
+import { FoldedLog, titleId } from '../log/folded.ts'
 import type { LogLine } from '../log/lines.ts'
 import type { LogReader } from '../log/reader.ts'
 import type { Find } from '../log/search.ts'
 import { type LogRow, type NumberedLines, Viewport } from '../log/viewport.ts'
 import { messageOf } from '../room.ts'
-import type { Key, Span } from '../screen/screen.ts'
+import type { Key, Span, Style } from '../screen/screen.ts'
+import { fit } from './drawing.ts'
 import { stepOf } from './list.ts'
-import { logSpans, markWidth } from './log-rows.ts'
 
 const widestName = 20
 /** Panes before the end of the loaded part at which the next page is read. */
@@ -17,6 +17,12 @@ const margin = 3
 const sideStep = 8
 /** Characters of output that are compared at most. */
 const mostFolded = 4 * 1024 * 1024
+/** Two columns: a mark that distinguishes stderr without colours, too. */
+const markWidth = 2
+
+const prefixStyles: readonly Style[] = (['cyan', 'green', 'yellow', 'blue', 'magenta'] as const).map(
+  (fg) => ({ fg }),
+)
 
 export type Said = (text: string, isBad?: boolean) => void
 
@@ -268,4 +274,37 @@ export class LogPane {
     if (!this.viewport.isFollowing && top - near <= window.first) this.#reader.want('older')
     else if (rows.length < this.viewport.height) this.#reader.want('older')
   }
+}
+
+interface RowStyle {
+  readonly nameWidth: number
+  readonly pattern: RegExp | undefined
+  readonly isFound: boolean
+}
+
+function logSpans({ part, line, text }: LogRow, { nameWidth, pattern, isFound }: RowStyle): Span[] {
+  if (line.hostId === titleId) return [{ text, style: { bold: true, fg: 'cyan' } }]
+  const isError = line.stream === 'stderr'
+  const mark: Style = { ...(isError ? { fg: 'red' } : {}), inverse: isFound }
+  const spans: Span[] = [{ text: isError ? '!' : ' ', style: mark }, { text: ' ' }]
+  if (nameWidth > 0) {
+    const name = part === 0 ? sanitizeLine(line.hostname) : ''
+    spans.push({ text: `${fit(name, nameWidth)} `, style: prefixStyles[line.hostId % prefixStyles.length] })
+  }
+  return [...spans, ...highlighted(text, pattern, isError ? { fg: 'red' } : {}, isFound)]
+}
+
+function highlighted(text: string, pattern: RegExp | undefined, style: Style, isFound: boolean): Span[] {
+  if (pattern === undefined) return [{ text, style }]
+  const spans: Span[] = []
+  let from = 0
+  // `matchAll` starts at `lastIndex`, which an earlier test may have moved.
+  pattern.lastIndex = 0
+  for (const { 0: match, index } of text.matchAll(pattern)) {
+    if (match === '') continue
+    spans.push({ text: text.slice(from, index), style })
+    spans.push({ text: match, style: { inverse: true, bold: isFound } })
+    from = index + match.length
+  }
+  return [...spans, { text: text.slice(from), style }].filter((span) => widthOf(span.text) > 0)
 }

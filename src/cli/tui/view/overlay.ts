@@ -2,8 +2,7 @@ import { sanitize } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
-import { fit, fitSpans, type Glyph, glyph, widthOfSpans } from './drawing.ts'
-import type { Keys } from './layout.ts'
+import { fit, fitSpans, type Glyph, glyph, type Keys, widthOfSpans } from './drawing.ts'
 import { stepOf } from './list.ts'
 
 /** Rows left free above and below, and the box's own edges. */

@@ -7,10 +7,9 @@ import { widthOf } from '../../text/width.ts'
 import type { LogReader } from '../log/reader.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, rowOf, spread } from './drawing.ts'
+import { fit, progressRow, rowOf, spread } from './drawing.ts'
 import { taskGlyphs } from './fleet-rows.ts'
-import { type HostRow, shortTime } from './host-row.ts'
-import { progressRow } from './layout.ts'
+import { type HostRow, shortTime } from './host-pane.ts'
 import type { LogPane } from './log-pane.ts'
 
 const leastName = 12

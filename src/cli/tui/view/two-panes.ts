@@ -1,7 +1,6 @@
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
-import { allHosts, HostPane } from './host-pane.ts'
 import {
   assemble,
   type Focus,
@@ -11,7 +10,8 @@ import {
   type Parts,
   type Prompt,
   panesOf,
-} from './layout.ts'
+} from './drawing.ts'
+import { allHosts, HostPane } from './host-pane.ts'
 import { stepOf } from './list.ts'
 import { overlay, type Report } from './overlay.ts'
 
