@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { ExecutionOptions, GateOption } from '../../core/protocol/http/tasks.ts'
 import type { DeclaredParam } from '../../core/scripts/front-matter.ts'
-import { type GateFlags, readVerifyTimes } from '../flags/gates.ts'
+import { type GateFlags, readVerifyTimes } from '../flags/run.ts'
 import { meansFile } from '../input/script-file.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable, type RunnableScript, storedRunnable } from './runnable.ts'

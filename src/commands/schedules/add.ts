@@ -4,9 +4,8 @@ import { refusingTaken } from '../../cli/command/failure.ts'
 import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'
-import { gateFlags } from '../../cli/flags/gates.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
-import { readExecutionOptions } from '../../cli/flags/run.ts'
+import { gateFlags, readExecutionOptions } from '../../cli/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,

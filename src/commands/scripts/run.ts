@@ -1,7 +1,6 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { gateFlags } from '../../cli/flags/gates.ts'
-import { runFlags } from '../../cli/flags/run.ts'
+import { gateFlags, runFlags } from '../../cli/flags/run.ts'
 import { targetFlags } from '../../cli/flags/targets.ts'
 import { besideStdin, stdinReader } from '../../cli/input/stdin.ts'
 import { findScript } from '../../cli/names/names.ts'
