@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { Contexts } from '../cli/contexts/contexts.ts'
-import { logIn, readChangedPassword } from '../cli/input/password.ts'
+import { logIn, readChangedPassword } from '../cli/input/prompt.ts'
 import { RsmError } from '../core/errors.ts'
 
 export default class Passwd extends BaseCommand {

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { readNamedFile } from '../input/named-path.ts'
-import { readPassword } from '../input/password.ts'
+import { readPassword } from '../input/prompt.ts'
 import type { FlagsOf } from './given.ts'
 
 /** SSH secrets are never arguments, because every user of the machine can read those. */

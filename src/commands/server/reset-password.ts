@@ -3,7 +3,7 @@ import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { readNewPassword } from '../../cli/input/password.ts'
+import { readNewPassword } from '../../cli/input/prompt.ts'
 import { counted } from '../../cli/text/amounts.ts'
 import { RsmError } from '../../core/errors.ts'
 

@@ -1,6 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { readPassword } from '../../cli/input/password.ts'
-import { ask, isSomeoneThere } from '../../cli/input/prompt.ts'
+import { ask, isSomeoneThere, readPassword } from '../../cli/input/prompt.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class TotpEnable extends BaseCommand {
