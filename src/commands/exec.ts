@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { splitOptions } from '../cli/command/argv.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { ifGiven } from '../cli/flags/given.ts'
+import { ifGiven } from '../cli/flags/checks.ts'
 import { gateFlags, runFlags, stdinFlag } from '../cli/flags/run.ts'
 import { type TargetFlags, targetFlags } from '../cli/flags/targets.ts'
 import { meansFile, scriptType, scriptTypeNames } from '../cli/input/script-file.ts'

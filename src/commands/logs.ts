@@ -1,8 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { failureOf, reportFailure } from '../cli/command/failure.ts'
-import { integer, needed } from '../cli/flags/checks.ts'
-import { given } from '../cli/flags/given.ts'
+import { given, integer, needed } from '../cli/flags/checks.ts'
 import { outputFlags, readShowOptions } from '../cli/flags/output.ts'
 import { findTaskId, taskDescription } from '../cli/names/names.ts'
 

@@ -2,8 +2,8 @@ import { basename } from 'node:path'
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
 import { writtenPathFault } from '../../core/tasks/remote-path.ts'
+import { given, ifGiven } from '../flags/checks.ts'
 import { type CopyFlags, type CopyHow, parseMode, parseOwner } from '../flags/copy.ts'
-import { given, ifGiven } from '../flags/given.ts'
 
 /** Largest text whose differences are shown, in bytes (contract §13). */
 const longestDiff = 1024 * 1024

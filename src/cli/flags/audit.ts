@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { type AuditFilter, type AuditOutcome, auditOutcomes } from '../../core/audit.ts'
 import { parseDuration, parseTime } from '../input/values.ts'
-import { type FlagsOf, given, ifGiven } from './given.ts'
+import { type FlagsOf, given, ifGiven } from './checks.ts'
 
 export const auditFlags = {
   action: string({

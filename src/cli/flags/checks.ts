@@ -81,13 +81,13 @@ export function alone<F extends FlagInput>(flags: F): F {
   }))
 }
 
-interface Given {
+interface ParsedFlags {
   readonly flags: Readonly<Record<string, unknown>>
   readonly metadata: { readonly flags: Readonly<Record<string, { setFromDefault?: boolean } | undefined>> }
 }
 
 /** Errors: `Misuse` with every missing flag, every unmet dependency and every pair that excludes each other. */
-export function checkTogether(flags: FlagInput, { flags: values, metadata }: Given): void {
+export function checkTogether(flags: FlagInput, { flags: values, metadata }: ParsedFlags): void {
   const isGiven = (name: string) =>
     values[name] !== undefined && metadata.flags[name]?.setFromDefault !== true
   const faults = new Map<string, string>()
@@ -111,3 +111,16 @@ export const repeated = { multiple: true, multipleNonGreedy: true } as const
 
 /** Like `repeated`, or with several values in a word. */
 export const listed = { ...repeated, delimiter: ',' } as const
+
+export type FlagsOf<T> = T extends FlagInput<infer F> ? Readonly<F> : never
+
+type Given<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> }
+
+/** Drops undefined fields, so that requests contain only what the user typed. */
+export function given<T extends object>(fields: T): Given<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>
+}
+
+export function ifGiven<T, R>(value: T | undefined, use: (value: T) => R): R | undefined {
+  return value === undefined ? undefined : use(value)
+}

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { parseBytes } from '../input/values.ts'
-import type { FlagsOf } from './given.ts'
+import type { FlagsOf } from './checks.ts'
 import { runFlags } from './run.ts'
 
 /** Leaves out flags that only scripts have, or that mean something else for a copy. */

@@ -2,7 +2,7 @@ import { boolean, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { readNamedFile } from '../input/named-path.ts'
 import { readPassword } from '../input/prompt.ts'
-import type { FlagsOf } from './given.ts'
+import type { FlagsOf } from './checks.ts'
 
 /** SSH secrets are never arguments, because every user of the machine can read those. */
 export const credentialFlags = {

@@ -2,8 +2,7 @@ import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { type FormatName, formatNames } from '../output/formats.ts'
-import { repeated } from './checks.ts'
-import type { FlagsOf } from './given.ts'
+import { type FlagsOf, repeated } from './checks.ts'
 
 const helpGroup = 'OUTPUT'
 

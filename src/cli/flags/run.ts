@@ -12,8 +12,7 @@ import {
   parseStrategy,
   parseWholeSeconds,
 } from '../input/values.ts'
-import { repeated } from './checks.ts'
-import { type FlagsOf, given, ifGiven } from './given.ts'
+import { type FlagsOf, given, ifGiven, repeated } from './checks.ts'
 import { outputFlags } from './output.ts'
 
 const run = { helpGroup: 'RUN' } as const

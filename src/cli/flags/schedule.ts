@@ -6,7 +6,7 @@ import { meansFile, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseTime, parseWholeSeconds } from '../input/values.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable } from '../task/runnable.ts'
-import { type FlagsOf, given, ifGiven } from './given.ts'
+import { type FlagsOf, given, ifGiven } from './checks.ts'
 import { executionFlags, stdinFlag } from './run.ts'
 
 const when = { helpGroup: 'WHEN' } as const

@@ -3,8 +3,7 @@ import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/scripts/front-matter.ts'
 import { readScriptText, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseWholeSeconds } from '../input/values.ts'
-import { repeated } from './checks.ts'
-import { type FlagsOf, given, ifGiven } from './given.ts'
+import { type FlagsOf, given, ifGiven, repeated } from './checks.ts'
 
 export const scriptPatchFlags = {
   name: string({ description: 'new name' }),

@@ -4,8 +4,7 @@ import type { ClusterCreate } from '../../core/protocol/http/clusters.ts'
 import type { Target } from '../../core/protocol/http/targets.ts'
 import type { Services } from '../../core/services.ts'
 import { isEmptyTarget, selectHosts } from '../names/names.ts'
-import { repeated } from './checks.ts'
-import { type FlagsOf, given } from './given.ts'
+import { type FlagsOf, given, repeated } from './checks.ts'
 
 const helpGroup = 'TARGETS'
 const several = { helpGroup, ...repeated } as const

@@ -2,8 +2,7 @@ import { string } from '@oclif/core/flags'
 import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 import { type WebhookFilter, webhookEvents, webhookFormats } from '../../core/webhooks/webhook.ts'
 import { readNamedFile } from '../input/named-path.ts'
-import { listed } from './checks.ts'
-import { type FlagsOf, given, ifGiven } from './given.ts'
+import { type FlagsOf, given, ifGiven, listed } from './checks.ts'
 
 /** The secret is never an argument, because every user of the machine can read those. */
 export const webhookFlags = {

@@ -1,7 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { anyNumber } from '../../cli/flags/checks.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { anyNumber, given, ifGiven } from '../../cli/flags/checks.ts'
 import { hostsDescription } from '../../cli/flags/hosts.ts'
 import { outputFlags, readShowOptions, refuseDetached } from '../../cli/flags/output.ts'
 import { checkKey, readConcurrency, runFlags, startFlags } from '../../cli/flags/run.ts'

@@ -1,7 +1,6 @@
 import { string as text } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { integer, needed } from '../../cli/flags/checks.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { given, ifGiven, integer, needed } from '../../cli/flags/checks.ts'
 import { parseDuration, parseTime } from '../../cli/input/values.ts'
 import { findHost } from '../../cli/names/names.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { given, ifGiven } from '../../cli/flags/checks.ts'
 import { findHost, refuseUnknownUser } from '../../cli/names/names.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
 import { showDuration, timeColumn } from '../../cli/text/time.ts'

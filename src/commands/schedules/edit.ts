@@ -2,9 +2,8 @@ import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { refuseEmpty } from '../../cli/command/failure.ts'
 import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
-import { needed } from '../../cli/flags/checks.ts'
+import { given, ifGiven, needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
 import { gateFlags, readExecutionOptions } from '../../cli/flags/run.ts'
 import {
   readScheduledScript,

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
-import { given } from '../../cli/flags/given.ts'
+import { given } from '../../cli/flags/checks.ts'
 import { toneOf } from '../../cli/text/screen.ts'
 import { nextOf, timingOf } from '../../cli/views/schedules.ts'
 import { allPages } from '../../client/http/pages.ts'

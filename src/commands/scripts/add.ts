@@ -1,8 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { refusingTaken } from '../../cli/command/failure.ts'
-import { needed, optional, repeated } from '../../cli/flags/checks.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { given, ifGiven, needed, optional, repeated } from '../../cli/flags/checks.ts'
 import {
   meansFile,
   nameOfFile,

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { given, ifGiven } from '../../cli/flags/checks.ts'
 import { findCluster, findHost, findSchedule, findScript, refuseUnknownUser } from '../../cli/names/names.ts'
 import { countsText, tallyOf } from '../../cli/task/task-state.ts'
 import { toneOf, withOwnMark } from '../../cli/text/screen.ts'

@@ -1,7 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { needed } from '../../cli/flags/checks.ts'
-import { given, ifGiven } from '../../cli/flags/given.ts'
+import { given, ifGiven, needed } from '../../cli/flags/checks.ts'
 import { parseLifetime } from '../../cli/input/values.ts'
 import { columnsOf } from '../../cli/text/screen.ts'
 import { showTime } from '../../cli/text/time.ts'

@@ -1,7 +1,6 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { needed } from '../../cli/flags/checks.ts'
-import { given } from '../../cli/flags/given.ts'
+import { given, needed } from '../../cli/flags/checks.ts'
 import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
