@@ -1,34 +1,36 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { needed } from '../../cli/flags/checks.ts'
-import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../cli/flags/script.ts'
-import { editText } from '../../cli/input/editor.ts'
-import { fileNameOf } from '../../cli/input/script-file.ts'
+import { type FlagsOf, given, ifGiven, needed, repeated } from '../../cli/flags/checks.ts'
+import { fileNameOf, readScriptText, scriptType, scriptTypeNames } from '../../cli/input/script-file.ts'
+import { parseWholeSeconds } from '../../cli/input/values.ts'
 import { findScript } from '../../cli/names/names.ts'
 import { readFrontMatter } from '../../cli/text/front-matter.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
-import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
+import { type FrontMatter, parseFrontMatter } from '../../core/scripts/front-matter.ts'
 
-/** The new text, and the settings that changed in its front matter. */
-function textPatch(
-  previous: Script,
-  content: string,
-  what: string,
-  notice: (text: string) => void,
-): ScriptPatch {
-  const matter = readFrontMatter(content, what, notice)
-  if (matter.name !== undefined && matter.name !== previous.name)
-    notice(`${what} says name=${matter.name}; it is kept as ${previous.name} (--name renames)`)
-  return { ...frontMatterPatch(parseFrontMatter(previous.content).matter, matter), content }
-}
-
-/** Stores text from the editor. Errors: `conflict` if another user changed the script meanwhile. */
-async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
-  const current = await client.scripts.get(id)
-  if (current.version !== version)
-    throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${current.version}`)
-  return client.scripts.update(id, patch)
+const scriptPatchFlags = {
+  name: string({ description: 'new name' }),
+  description: string({ char: 'd', description: 'description of the script' }),
+  type: string({ options: scriptTypeNames, description: 'interpreter' }),
+  timeout: string({
+    char: 'u',
+    helpValue: 'TIME',
+    description: "run time on a host, like 5m; 0 = none, default = server's",
+  }),
+  category: string({ description: "category of the script; '' removes it" }),
+  tag: string({
+    char: 't',
+    ...repeated,
+    description: "all tags of the script; '' removes them",
+  }),
+  file: string({ helpValue: 'FILE', description: 'new text, from a file or - for stdin' }),
 }
 
 export default class ScriptsEdit extends BaseCommand {
@@ -88,3 +90,111 @@ Settings in the comments of a new text (docs/use/scripts.md) are stored; options
     }
   }
 }
+
+/** Reads the flags as a merge patch; empty if none was given. */
+async function readScriptPatch(flags: FlagsOf<typeof scriptPatchFlags>): Promise<ScriptPatch> {
+  const { name, description, type, timeout, category, tag, file } = flags
+  return given({
+    name,
+    description,
+    type: ifGiven(type, (named) => scriptType(named, '')),
+    timeout: timeout === 'default' ? null : ifGiven(timeout, (text) => parseWholeSeconds('--timeout', text)),
+    category: category === '' ? null : category,
+    tags: tag?.filter((each) => each !== ''),
+    content: await ifGiven(file, readScriptText),
+  })
+}
+
+/** The new text, and the settings that changed in its front matter. */
+function textPatch(
+  previous: Script,
+  content: string,
+  what: string,
+  notice: (text: string) => void,
+): ScriptPatch {
+  const matter = readFrontMatter(content, what, notice)
+  if (matter.name !== undefined && matter.name !== previous.name)
+    notice(`${what} says name=${matter.name}; it is kept as ${previous.name} (--name renames)`)
+  return { ...frontMatterPatch(parseFrontMatter(previous.content).matter, matter), content }
+}
+
+const ofFrontMatter = ['type', 'timeout', 'description', 'tags', 'category'] as const
+
+/**
+ * Settings whose front matter changed between two texts, so that a stored script follows its text. Unchanged ones stay as stored,
+ * because an option may have set them. The name never changes.
+ */
+function frontMatterPatch(previous: FrontMatter, matter: FrontMatter): ScriptPatch {
+  const changed = ofFrontMatter.filter((key) => JSON.stringify(previous[key]) !== JSON.stringify(matter[key]))
+  const patch = changed.flatMap((key) => {
+    const value = matter[key] ?? null
+    return value === null && key === 'type' ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(patch)
+}
+
+/** Stores text from the editor. Errors: `conflict` if another user changed the script meanwhile. */
+async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
+  const current = await client.scripts.get(id)
+  if (current.version !== version)
+    throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${current.version}`)
+  return client.scripts.update(id, patch)
+}
+
+/** Edited text, in a file that only its owner can read. */
+interface EditedText {
+  readonly path: string
+  readonly text: string
+  /** Removes the file; call it late, so that no failure loses the user's changes. */
+  readonly remove: () => void
+}
+
+/**
+ * Opens the editor on `text` in a file called `name`, on the terminal even if stdin and stdout are redirected. Rejects without
+ * leaving a file if the editor fails; `instead` is the hint if there is no terminal.
+ */
+async function editText(text: string, name: string, instead: string): Promise<EditedText> {
+  const editor = editorOf(process.env)
+  let terminal: number
+  try {
+    terminal = openSync('/dev/tty', 'r+')
+  } catch {
+    throw noTerminal(instead)
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'rsm-edit-'))
+  const remove = () => rmSync(directory, { recursive: true, force: true })
+  // Leave Ctrl-C to the editor: the signal reaches the whole foreground process group.
+  const ignore = () => {}
+  process.on('SIGINT', ignore).on('SIGQUIT', ignore)
+  try {
+    const path = join(directory, name)
+    writeFileSync(path, text, { mode: 0o600 })
+    // Uses a shell, because the variable may contain options: EDITOR='code --wait'.
+    const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, editor, path], {
+      stdio: [terminal, terminal, terminal],
+    })
+    const [exit, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    if (exit !== 0)
+      throw new RsmError(
+        'internal',
+        `${editor} ended with ${signal ?? `exit ${exit}`}; nothing was changed`,
+        {
+          hint: 'set VISUAL or EDITOR to choose an editor',
+        },
+      )
+    return { path, text: readFileSync(path, 'utf8'), remove }
+  } catch (error) {
+    remove()
+    throw error
+  } finally {
+    process.off('SIGINT', ignore).off('SIGQUIT', ignore)
+    closeSync(terminal)
+  }
+}
+
+/** The user's editor, from the same variables that git and crontab read. */
+function editorOf(env: NodeJS.ProcessEnv): string {
+  return env['VISUAL'] || env['EDITOR'] || 'vi'
+}
+
+const noTerminal = (instead: string) => new RsmError('usage', 'no terminal for the editor', { hint: instead })
