@@ -19,7 +19,7 @@ import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, fitRight, type Glyph, glyph, progressRow, spread, widthOfSpans } from './drawing.ts'
+import { fit, fitRight, type Glyph, glyph, type Keys, progressRow, spread, widthOfSpans } from './drawing.ts'
 import { shortTime, statusGlyphs } from './host-pane.ts'
 
 const narrowPane = 60
@@ -156,3 +156,30 @@ export function runQuestion(
     [{ text: 'y', style: { bold: true } }, { text: '  run it; any other key cancels' }],
   ]
 }
+
+export const fleetHelp: Keys = [
+  ['Up Down j k PgUp PgDn g G', 'move in the active pane'],
+  ['Tab', 'switch panes'],
+  ['Enter', 'open the chosen task, or the newest of a host'],
+  ['f', 'filter hosts, or tasks on the right'],
+  ['e E', 'next, previous host that is not ONLINE'],
+  ['x', 'run on the chosen host, or on all shown'],
+  ['d', 'diagnose the chosen host, or the fleet'],
+  ['t', 'a terminal on the chosen host'],
+  ['Esc', 'show all hosts, all tasks'],
+  ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
+  ['q Ctrl-C', 'quit'],
+]
+
+/** Most useful first: the rest is shown if there is room. */
+export const fleetKeys: Keys = [
+  ['q', 'quit'],
+  ['?', 'help'],
+  ['Enter', 'open'],
+  ['x', 'run'],
+  ['d', 'doctor'],
+  ['t', 'terminal'],
+  ['f', 'filter'],
+  ['Tab', 'switch'],
+  ['e', 'next not ONLINE'],
+]

@@ -6,8 +6,16 @@ import { sanitizeLine } from '../../text/sanitize.ts'
 import type { FleetState } from '../fleet-state.ts'
 import type { Frame, Key, Size, Span } from '../screen/screen.ts'
 import { chosenRow, type Focus, type Panes, Prompt } from './drawing.ts'
-import { aboutHost, fleetProgress, fleetTitle, runQuestion, taskRows, taskText } from './fleet-rows.ts'
-import { fleetHelp, fleetKeys } from './help.ts'
+import {
+  aboutHost,
+  fleetHelp,
+  fleetKeys,
+  fleetProgress,
+  fleetTitle,
+  runQuestion,
+  taskRows,
+  taskText,
+} from './fleet-rows.ts'
 import { allHosts, fleetRow } from './host-pane.ts'
 import { List } from './list.ts'
 import { helpLines, Report } from './overlay.ts'

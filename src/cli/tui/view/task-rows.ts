@@ -7,7 +7,7 @@ import { widthOf } from '../../text/width.ts'
 import type { LogReader } from '../log/reader.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, progressRow, rowOf, spread } from './drawing.ts'
+import { type Focus, fit, type Keys, progressRow, rowOf, spread } from './drawing.ts'
 import { taskGlyphs } from './fleet-rows.ts'
 import { type HostRow, shortTime } from './host-pane.ts'
 import type { LogPane } from './log-pane.ts'
@@ -95,4 +95,43 @@ export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: numbe
 function errorOf({ error, rollback }: TaskResult): string {
   const errorLines = error === null ? [] : [sanitizeLine(error)]
   return [...errorLines, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
+}
+
+export const taskHelp: Keys = [
+  ['Up Down j k PgUp PgDn g G', 'move in the active pane'],
+  ['Tab Enter', 'switch panes'],
+  ['f', 'filter hosts by name or state'],
+  ['/ n N', 'search the log; next, previous match'],
+  ['e E', 'next, previous failed host; in the log, stderr'],
+  ['s', 'show both streams, stdout, stderr'],
+  ['b', 'fold equal output; b shows the log again'],
+  ['w', 'toggle wrapping; if off, Left and Right move'],
+  ['F End', 'follow the log again'],
+  ['y', 'plain text, to select and copy'],
+  ['t', 'a terminal on the chosen host'],
+  ['c', 'cancel the task'],
+  ['r', 'retry on hosts that did not succeed'],
+  ['Esc', 'clear search, filter; back to the fleet'],
+  ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
+  ['q Ctrl-C', 'quit: a running task keeps running'],
+]
+
+/** Most useful first: the rest is shown if there is room. */
+export function taskKeys(focus: Focus, isRunning: boolean): Keys {
+  return [
+    ['q', 'quit'],
+    ['?', 'help'],
+    ['/', 'search'],
+    ['e', focus === 'left' ? 'next failed' : 'next stderr'],
+    isRunning ? ['c', 'cancel'] : ['r', 'retry'],
+    ['t', 'terminal'],
+    ['Tab', focus === 'left' ? 'log' : 'hosts'],
+    ['b', 'fold'],
+    ['s', 'stream'],
+    ['w', 'wrap'],
+    ['F', 'follow'],
+    ['y', 'copy'],
+    ['f', 'filter'],
+    ['Esc', 'fleet'],
+  ]
 }
