@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import type { FlagInput } from '@oclif/core/interfaces'
+import { RsmError } from '../../core/errors.ts'
+import { baseDirectory } from '../contexts/private-files.ts'
 import { integer } from './checks.ts'
 import { type Variables, withVariables } from './environment.ts'
 
@@ -19,6 +22,12 @@ export const uninstallFlags = {
   'dry-run': boolean({ description: 'show what it would remove' }),
   yes: boolean({ char: 'y', description: 'do not ask' }),
 }
+
+export const serverDirectoryFlag = string({
+  env: 'RSM_DATA_DIR',
+  helpValue: 'DIR',
+  description: dataDirectoryHelp('server'),
+})
 
 /** Settings of `server start`, and of `server retention` if no server runs. */
 export const retentionFlags = withVariables('RSM_', {
@@ -60,6 +69,32 @@ export const keysFlag = string({
   helpValue: 'DIR',
   description: 'directory of the keys, if no server runs (default: keys/)',
 })
+
+/** The directory of `--data-dir`, or the default. Errors: like `givenDirectory`. */
+export function dataDirectory(name: 'server' | 'agent', given: string | undefined): string {
+  return givenDirectory('--data-dir', given, defaultDataDirectory(name))
+}
+
+/** The given directory, or the default. Errors: `usage` for an empty one, which would mean the working directory. */
+export function givenDirectory(option: string, given: string | undefined, otherwise: string): string {
+  if (given?.trim() !== '') return given ?? otherwise
+  throw new RsmError('usage', `${option} is empty`, { hint: `leave it out for ${otherwise}` })
+}
+
+/** `/var/lib/rsm/NAME` for root, as for services; otherwise in the user's state directory. */
+export function defaultDataDirectory(name: 'server' | 'agent'): string {
+  return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
+}
+
+/** Help of `--data-dir`, independent of the user who reads it. */
+export function dataDirectoryHelp(name: 'server' | 'agent'): string {
+  return `data directory (root: ${join('/var/lib/rsm', name)}, else ~/.local/…)`
+}
+
+/** The user's persistent state (XDG_STATE_HOME). */
+export function stateDirectory(name: string): string {
+  return join(baseDirectory('STATE'), 'rsm', name)
+}
 
 interface Metadata {
   readonly flags: Readonly<Record<string, { readonly setFromDefault?: boolean } | undefined>>

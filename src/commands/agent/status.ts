@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
-import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../cli/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../cli/flags/service.ts'
 import { findingData } from '../../cli/hosts/findings-view.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { examineAgent, isReachable } from '../../core/checks/examine-agent.ts'

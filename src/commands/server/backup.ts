@@ -4,9 +4,14 @@ import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlStream, isWithoutServer } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { insecureStore, keysFlag, storePasswordFile } from '../../cli/flags/service.ts'
+import {
+  dataDirectory,
+  insecureStore,
+  keysFlag,
+  serverDirectoryFlag,
+  storePasswordFile,
+} from '../../cli/flags/service.ts'
 import { mayReplace, readNewPassphrase } from '../../cli/input/prompt.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'

@@ -1,6 +1,6 @@
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/flags/service.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
 
 export default class ServerCompact extends LocalCommand {

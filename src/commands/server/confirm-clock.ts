@@ -1,6 +1,6 @@
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/flags/service.ts'
 
 export default class ServerConfirmClock extends LocalCommand {
   static override summary = "Confirm that a server's clock is right after a jump"

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/flags/service.ts'
 import { counted } from '../../cli/text/amounts.ts'
 
 export default class ServerConfirmRestore extends LocalCommand {

@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { control, isWithoutServer } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { integer } from '../../cli/flags/checks.ts'
-import { keysFlag } from '../../cli/flags/service.ts'
+import { dataDirectory, keysFlag, serverDirectoryFlag } from '../../cli/flags/service.ts'
 
 export default class ServerDoctor extends LocalCommand {
   static override summary = 'Check the data of a server and suggest fixes; exit 1 on errors'

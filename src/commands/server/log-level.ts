@@ -1,7 +1,7 @@
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/flags/service.ts'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 
 export default class ServerLogLevel extends LocalCommand {

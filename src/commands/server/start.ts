@@ -1,11 +1,16 @@
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
-import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../cli/command/directories.ts'
 import { aborted, endSoon, startedBefore, stopSignal } from '../../cli/command/until-stopped.ts'
 import { ifGiven, integer, listed } from '../../cli/flags/checks.ts'
 import { takeVariable, withVariables } from '../../cli/flags/environment.ts'
-import { insecureStore, retentionFlags } from '../../cli/flags/service.ts'
+import {
+  dataDirectory,
+  dataDirectoryHelp,
+  givenDirectory,
+  insecureStore,
+  retentionFlags,
+} from '../../cli/flags/service.ts'
 import { parseBytes, parseTimer } from '../../cli/input/values.ts'
 import { jsonText } from '../../cli/text/sanitize.ts'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'

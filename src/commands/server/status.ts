@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/flags/service.ts'
 import { counted } from '../../cli/text/amounts.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Readiness } from '../../client/services/server.ts'

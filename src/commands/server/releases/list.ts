@@ -1,6 +1,6 @@
 import { LocalCommand } from '../../../cli/command/base-command.ts'
 import { control } from '../../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../cli/flags/service.ts'
 import { showBytes } from '../../../cli/text/amounts.ts'
 import { renderTable } from '../../../cli/text/table.ts'
 import { timeColumn } from '../../../cli/text/time.ts'

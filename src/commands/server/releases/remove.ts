@@ -1,8 +1,8 @@
 import { boolean } from '@oclif/core/flags'
 import { LocalCommand } from '../../../cli/command/base-command.ts'
 import { control } from '../../../cli/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
 import { needed } from '../../../cli/flags/checks.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../cli/flags/service.ts'
 import { confirmRemoval } from '../../../cli/input/prompt.ts'
 
 export default class ServerReleasesRemove extends LocalCommand {
