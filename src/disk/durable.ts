@@ -31,10 +31,21 @@ export async function replaceDurably(temporary: string, path: string): Promise<v
   await syncDirectory(dirname(path))
 }
 
-/** Writes a whole file: a crash at any moment leaves the old file or the new one, never a mix. */
-export async function writeFileDurably(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
+/** Replaces `path` with the file or link that `make` creates, under a temporary name until then. */
+export async function replaceByNew(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = temporaryName(path)
   try {
+    await make(temporary)
+    await replaceDurably(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** Writes a whole file: a crash at any moment leaves the old file or the new one, never a mix. */
+export function writeFileDurably(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
+  return replaceByNew(path, async (temporary) => {
     const handle = await open(temporary, 'wx', mode)
     try {
       await handle.writeFile(data)
@@ -42,11 +53,7 @@ export async function writeFileDurably(path: string, data: string | Uint8Array, 
     } finally {
       await handle.close()
     }
-    await replaceDurably(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
+  })
 }
 
 /** Whether the disk is full: the only disk error that can pass. */

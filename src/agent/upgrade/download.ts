@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
-import { open, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { isDiskFull } from '../../disk/durable.ts'
+import { writeExecutable } from '../../disk/new-release.ts'
 import { openConnection, reasonOf } from '../../net/connect.ts'
 import { openRequests } from '../../net/request.ts'
 import { receive } from '../files/receive.ts'
@@ -15,22 +15,6 @@ export interface Wanted {
   readonly name: string
   readonly size: number
   readonly sha256: string
-}
-
-/** Returns the SHA-256 of the data. */
-async function write(pieces: AsyncIterable<Buffer>, path: string): Promise<string> {
-  const hash = createHash('sha256')
-  const file = await open(path, 'w', 0o700)
-  try {
-    for await (const piece of pieces) {
-      hash.update(piece)
-      await file.writeFile(piece)
-    }
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return hash.digest('hex')
 }
 
 /**
@@ -49,7 +33,7 @@ export async function download(order: UpgradeOrder, wanted: Wanted, path: string
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const source = { path: `/dl/${name}`, headers, name, size, absent, timeout: order.timeout }
   try {
-    const found = await write(receive(send, source), path)
+    const found = await writeExecutable(receive(send, source), path, 0o700)
     if (found !== sha256) throw new Error(`the received data has sha256 ${found}, not ${sha256} as signed`)
   } catch (error) {
     await rm(path, { force: true })

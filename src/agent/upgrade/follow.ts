@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { accessSync, constants, createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
+import { accessSync, constants } from 'node:fs'
+import { sha256OfFile } from '../../disk/digest.ts'
 import { pause } from '../../net/backoff.ts'
 import { identify } from '../processes/machine.ts'
 import { agentVersion } from '../reports/facts.ts'
@@ -30,12 +29,6 @@ const between = 1_000
 const longestEnd = 40_000
 /** Milliseconds between a release's checks that its parent still runs. */
 const checkInterval = 5_000
-
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return hash.digest('hex')
-}
 
 interface Following {
   readonly dataDir: string
@@ -74,7 +67,7 @@ async function releaseToRun({ dataDir, print }: Following): Promise<Installed | 
   const found = leadsTo(releases, state)
   if (found === null) return null
   const path = executableOf(releases, found.version)
-  if (!isOwn(path) || (await sha256Of(path).catch(() => null)) !== found.sha256) {
+  if (!isOwn(path) || (await sha256OfFile(path).catch(() => null)) !== found.sha256) {
     print(`${path} is damaged: the installed rsm runs`)
     return null
   }

@@ -1,8 +1,8 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { rename, rm, symlink } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { versionPattern } from '../../core/release.ts'
-import { syncDirectory, temporaryName, writeFileDurably } from '../../disk/durable.ts'
+import { replaceByNew, syncDirectory, writeFileDurably } from '../../disk/durable.ts'
 import type { ProcessId } from '../processes/machine.ts'
 
 /** An executable that this agent was upgraded to: `releases/VERSION/rsm` in its data directory. */
@@ -81,17 +81,9 @@ export function linkedVersion(releases: string): string | null {
 /** Points `current` to a version, or removes it, in one step. */
 export async function link(releases: string, version: string | null): Promise<void> {
   const path = join(releases, linkName)
-  if (version === null) await rm(path, { force: true })
-  else {
-    const draft = temporaryName(path)
-    await symlink(join(version, executableName), draft)
-    try {
-      await rename(draft, path)
-    } catch (error) {
-      await rm(draft, { force: true })
-      throw error
-    }
-  }
+  if (version !== null)
+    return replaceByNew(path, (temporary) => symlink(join(version, executableName), temporary))
+  await rm(path, { force: true })
   await syncDirectory(releases)
 }
 

@@ -1,24 +1,20 @@
 import { execFile } from 'node:child_process'
-import { type FileHandle, mkdir, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import {
-  compareVersions,
-  type ReleaseSignature,
-  readReleaseSignature,
-  versionPattern,
-} from '../../core/release.ts'
-import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
+import { compareVersions, type ReleaseSignature, versionPattern } from '../../core/release.ts'
+import { sha256OfFile } from '../../disk/digest.ts'
+import { isDiskFull, replaceDurably, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
-import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
+import { packageManagerOf, signedRelease } from '../../disk/new-release.ts'
+import { ownReleaseKey } from '../../disk/own-release.ts'
 import { isAlive } from '../processes/machine.ts'
 import { allowsExec } from '../processes/mounts.ts'
 import { agentVersion } from '../reports/facts.ts'
 import { runningState } from '../reports/status-file.ts'
 import { download, type Wanted } from './download.ts'
-import { sha256Of } from './follow.ts'
 import {
   directoryOf,
   executableOf,
@@ -67,8 +63,8 @@ function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
     throw new Error(
       `the server has no signed rsm ${version} for ${process.arch}; on its machine: rsm server releases add rsm-linux-${process.arch}`,
     )
-  const release = readReleaseSignature({ ...build, version, os: 'linux' })
-  if (release === null || !isReleaseSigned(key, release))
+  const release = signedRelease(key, { ...build, version, os: 'linux' }, build.sha256)
+  if (typeof release === 'string')
     throw new Error(`rsm ${version} is not signed by the release key of rsm ${own} on this host`)
   if (isBack(version, own) && !allowDowngrade)
     throw new Error(`${version} is a downgrade from ${own}: add --allow-downgrade`)
@@ -77,13 +73,9 @@ function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
 
 /** Upgrade command for rsm installed by a package manager; null otherwise. */
 export async function packageAdvice(file: string): Promise<string | null> {
-  const owns = (program: string, ...words: string[]) =>
-    run(program, [...words, file], { timeout: patience }).then(
-      () => true,
-      () => false,
-    )
-  if (await owns('dpkg-query', '--search')) return 'apt-get install ./rsm_VERSION_ARCH.deb'
-  return (await owns('rpm', '--query', '--file')) ? 'dnf install ./rsm-VERSION.ARCH.rpm' : null
+  const manager = await packageManagerOf(file)
+  if (manager === 'dpkg') return 'apt-get install ./rsm_VERSION_ARCH.deb'
+  return manager === 'rpm' ? 'dnf install ./rsm-VERSION.ARCH.rpm' : null
 }
 
 /** Downloads and verifies the executable; does not run it yet. */
@@ -91,15 +83,14 @@ async function fetch(releases: string, order: UpgradeOrder, build: Signed): Prom
   const { version, sha256 } = build
   await prune(releases, [version])
   const path = executableOf(releases, version)
-  if ((await sha256Of(path).catch(() => null)) === sha256) return path
+  if ((await sha256OfFile(path).catch(() => null)) === sha256) return path
   const directory = directoryOf(releases, version)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const draft = join(directory, 'download')
   await rm(draft, { force: true })
   print(`downloading ${build.name} (${build.size} bytes) of rsm ${version}`)
   await download(order, build, draft)
-  await rename(draft, path)
-  await syncDirectory(directory)
+  await replaceDurably(draft, path)
   await syncDirectory(releases)
   return path
 }

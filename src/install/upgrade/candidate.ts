@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import { readReleaseSignature } from '../../core/release.ts'
-import { removeStale, temporaryName } from '../../disk/durable.ts'
+import { isDiskFull, removeStale, temporaryName } from '../../disk/durable.ts'
 import { whyUnreadable, whyUnwritable } from '../../disk/named-files.ts'
-import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
+import { packageManagerOf, signedRelease, writeExecutable } from '../../disk/new-release.ts'
+import { ownReleaseKey } from '../../disk/own-release.ts'
 
 const run = promisify(execFile)
 /** Milliseconds for an executable to print its version. */
@@ -34,21 +33,8 @@ function refuse(file: string, why: string, hint = 'nothing was changed; download
   throw new RsmError('invalid', `${file} ${why}`, { hint })
 }
 
-/** Copies the file to `path`, durably; resolves to its sha256. */
-async function copy(file: string, path: string): Promise<string> {
-  const hash = createHash('sha256')
-  const written = await open(path, 'wx', 0o755)
-  try {
-    for await (const chunk of createReadStream(file)) {
-      hash.update(chunk as Buffer)
-      await written.writeFile(chunk as Buffer)
-    }
-    await written.chmod(0o755)
-    await written.sync()
-  } finally {
-    await written.close()
-  }
-  return hash.digest('hex')
+async function* bytesOf(file: string): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file)) yield chunk as Buffer
 }
 
 /** Runs the file, which shows that it works on this machine. */
@@ -90,10 +76,10 @@ function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256:
       'nothing was changed; put the .sig of the release beside it',
     )
   }
-  const release = readReleaseSignature(text)
-  if (release === null) return refuse(`${file}.sig`, 'is not the signature of a release')
-  if (release.sha256 !== sha256) return refuse(file, `is not the file that ${file}.sig signs`)
-  if (!isReleaseSigned(key, release)) return refuse(file, 'is not signed by the release key of this rsm')
+  const release = signedRelease(key, text, sha256)
+  if (release === 'malformed') return refuse(`${file}.sig`, 'is not the signature of a release')
+  if (release === 'other file') return refuse(file, `is not the file that ${file}.sig signs`)
+  if (release === 'other key') return refuse(file, 'is not signed by the release key of this rsm')
   return release
 }
 
@@ -111,8 +97,8 @@ export async function prepare(given: Wanted): Promise<Candidate> {
   await removeStale(target)
   const path = temporaryName(target)
   try {
-    const sha256 = await copy(file, path).catch((cause: NodeJS.ErrnoException) => {
-      const isFull = cause.code === 'ENOSPC' || cause.code === 'EDQUOT'
+    const sha256 = await writeExecutable(bytesOf(file), path, 0o755).catch((cause: unknown) => {
+      const isFull = isDiskFull(cause)
       throw new RsmError(
         isFull ? 'unavailable' : 'usage',
         `cannot copy ${file} beside ${target}: ${whyUnwritable(cause)}`,
@@ -138,19 +124,11 @@ export async function prepare(given: Wanted): Promise<Candidate> {
 
 /** Errors: `conflict` for a file that belongs to a package. */
 export async function refusePackaged(target: string): Promise<void> {
-  const managers = [
-    { ask: ['dpkg', '-S', target], line: 'apt install ./rsm_VERSION_amd64.deb' },
-    { ask: ['rpm', '-qf', target], line: 'dnf install ./rsm-VERSION.x86_64.rpm' },
-  ] as const
-  for (const { ask, line } of managers) {
-    const [program, ...words] = ask
-    const isOwned = await run(program, words, { timeout: patience }).then(
-      () => true,
-      () => false,
-    )
-    if (isOwned)
-      throw new RsmError('conflict', `${target} belongs to a package (${program})`, {
-        hint: `upgrade the package: \`${line}\`; it restarts the server`,
-      })
-  }
+  const manager = await packageManagerOf(target)
+  if (manager === null) return
+  const line =
+    manager === 'dpkg' ? 'apt install ./rsm_VERSION_amd64.deb' : 'dnf install ./rsm-VERSION.x86_64.rpm'
+  throw new RsmError('conflict', `${target} belongs to a package (${manager})`, {
+    hint: `upgrade the package: \`${line}\`; it restarts the server`,
+  })
 }

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { lchownSync, linkSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { access, rename, rm } from 'node:fs/promises'
+import { lchownSync, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { access, link, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { openDataDirectory } from '../../disk/data-directory.ts'
-import { replaceDurably, syncDirectory, temporaryName } from '../../disk/durable.ts'
+import { replaceByNew, replaceDurably, syncDirectory } from '../../disk/durable.ts'
 import { failedStore, keptStore } from '../../disk/upgrade-traces.ts'
 
 const run = promisify(execFile)
@@ -27,11 +27,8 @@ export async function goBack(target: string): Promise<void> {
 export const formerOf = (target: string): string => `${target}.former`
 
 /** Links a file under another name, replacing what had it. */
-async function alsoNamed(path: string, name: string): Promise<void> {
-  const temporary = temporaryName(name)
-  linkSync(path, temporary)
-  await replaceDurably(temporary, name)
-}
+const alsoNamed = (path: string, name: string): Promise<void> =>
+  replaceByNew(name, (temporary) => link(path, temporary))
 
 /**
  * Keeps the store of a stopped server, because the previous version may be unable to read what a new one

@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { RsmError } from '../../../core/errors.ts'
 import type { Release } from '../../../core/protocol/control.ts'
 import {
@@ -14,6 +11,7 @@ import {
   type ReleaseSignature,
   readReleaseSignature,
 } from '../../../core/release.ts'
+import { sha256OfFile } from '../../../disk/digest.ts'
 import { replaceDurably, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
 import { ownExecutable } from '../../../disk/own-files.ts'
@@ -48,12 +46,6 @@ export interface Releases {
 
 const sumsFile = 'SHA256SUMS'
 const elfMachines: Readonly<Record<Architecture, number>> = { x64: 62, arm64: 183 }
-
-async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return hash.digest('hex')
-}
 
 async function firstBytes(path: string): Promise<Buffer> {
   const file = await open(path, 'r')
@@ -99,7 +91,7 @@ async function readFileFacts(path: string, name: string, own: boolean): Promise<
   const { size, mtime } = await stat(path)
   let sum: Promise<string> | undefined
   const sha256 = () => {
-    sum ??= sha256Of(path)
+    sum ??= sha256OfFile(path)
     return sum
   }
   const release = async () => {
@@ -224,7 +216,7 @@ export async function openReleases(
         throw new RsmError('invalid', `${name} is ${plain} compressed: add ${plain} first`)
       if (signature !== undefined) {
         if (build.isXz) throw new RsmError('invalid', `${name}.sig: only the executable itself is signed`)
-        checkSignature(signature, name, { arch: build.arch, sha256: await sha256Of(path) })
+        checkSignature(signature, name, { arch: build.arch, sha256: await sha256OfFile(path) })
       }
       const target = join(directory, name)
       // Remove the signature first: one of the previous executable must not stay beside the new one.
