@@ -6,7 +6,7 @@ const { readFileSync } = require('node:fs')
 // user of this process. Administrators send that signal to make a daemon reopen its log.
 process.on('SIGUSR1', () => {})
 
-/** Processes of its own that an agent starts (src/agent/processes/own-process.ts): file and export. */
+/** Processes of its own that an agent starts (src/agent/processes/programs.ts): file and export. */
 const agentProcesses = {
   __pty: ['agent/terminals/pty-process.js', 'serveTerminals'],
   __upgrade: ['agent/upgrade/upgrade.js', 'upgradeAgent'],

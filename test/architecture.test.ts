@@ -270,11 +270,11 @@ test('few files use their own path or that of Node, because bundling changes bot
     ),
   )
   t.deepEqual(asking.sort(), [
-    'agent/processes/own-process.ts',
+    'agent/processes/programs.ts',
     'cli.ts',
     'cli/command/own-command.ts',
     'disk/own-files.ts',
-    'install/program.ts',
+    'install/service.ts',
   ])
 })
 

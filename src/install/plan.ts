@@ -2,8 +2,16 @@ import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import { type Change, directoryChange, fileChange, programChange, readText } from './change.ts'
-import { type Program, packagedProgram } from './program.ts'
-import { dataDirOf, quoted, readEnvFile, type Service, type Settings, writeEnvFile } from './service.ts'
+import {
+  dataDirOf,
+  type Program,
+  packagedProgram,
+  quoted,
+  readEnvFile,
+  type Service,
+  type Settings,
+  writeEnvFile,
+} from './service.ts'
 import { dropInText, type Systemd, unitText } from './systemd.ts'
 
 export interface InstallRequest {

@@ -5,8 +5,7 @@ import { RsmError } from '../core/errors.ts'
 import { lockFile } from '../disk/lock.ts'
 import { readText } from './change.ts'
 import { findProcess } from './port-holder.ts'
-import { packagedProgram } from './program.ts'
-import { dataDirOf, readEnvFile, type Service, systemService } from './service.ts'
+import { dataDirOf, packagedProgram, readEnvFile, type Service, systemService } from './service.ts'
 import type { Systemd } from './systemd.ts'
 
 export interface Found {

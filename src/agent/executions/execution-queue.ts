@@ -6,8 +6,7 @@ import type { CopyOrder, ExecuteScript, FetchOrder } from '../../core/protocol/m
 import type { Order, OrderKind } from '../../core/protocol/orders.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 import type { ThrottledErrors } from '../log.ts'
-import type { Machine } from '../processes/machine.ts'
-import { originOf } from '../processes/origin.ts'
+import { type Machine, originOf } from '../processes/machine.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 

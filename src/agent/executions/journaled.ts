@@ -1,7 +1,7 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { GatePhase, StepEnd } from '../../core/tasks/gates.ts'
 import type { Limited } from '../processes/limits.ts'
-import type { Origin } from '../processes/origin.ts'
+import type { Origin } from '../processes/machine.ts'
 
 /** Written durably before the spawn: from then on it never starts again. `uptime` in seconds since boot. */
 export interface Started {

@@ -2,10 +2,15 @@ import { constants } from 'node:os'
 import { longestTimer } from '../../core/protocol/bounds.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
-import type { Containment } from '../processes/containment.ts'
+import {
+  type Containment,
+  type LeftProcesses,
+  leftReport,
+  nothingLeft,
+  stillWriting,
+} from '../processes/containment.ts'
 import { type Exit, readExit } from '../processes/exit-file.ts'
 import type { Tree } from '../processes/processes.ts'
-import { type LeftProcesses, leftReport, nothingLeft, stillWriting } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { type Writer, writersOf } from '../processes/writers.ts'
 import type { EndReason } from './journaled.ts'

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import type { Log } from '../log.ts'
 import type { Account } from '../processes/account.ts'
-import { ownCommand, ownProcess } from '../processes/own-process.ts'
+import { ownCommand, ownProcess } from '../processes/programs.ts'
 
 const orderName = 'order.json'
 export const reportName = 'report'

@@ -11,14 +11,12 @@ import {
   scriptFileName,
   scriptTypes,
 } from '../../core/scripts/script-form.ts'
-import type { Account } from './account.ts'
-import { dropTo } from './account.ts'
+import { type Account, dropTo } from './account.ts'
 import { usualAttributes } from './attributes.ts'
 import { blankExit, deathName, leaderName, neverBegun } from './exit-file.ts'
 import { type ProcessId, startTimeOf, tagVariable } from './machine.ts'
-import { quoted } from './own-process.ts'
+import { findInPath, quoted, searchPath } from './programs.ts'
 import type { Sandbox } from './sandbox.ts'
-import { findInPath, searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
 const interpreters: Record<Interpreter, readonly string[]> = {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** Identifies a process (proc(5)): its start in ticks since boot tells it from later users of its pid. */
@@ -141,4 +141,39 @@ export async function endProcess(id: ProcessId, within = 15_000): Promise<void> 
     }
     for (let waited = 0; waited < within && isAlive(id); waited += endPoll) await pause(endPoll)
   }
+}
+
+/** Where an execution was received: a copy of its files has another boot or directory. */
+export interface Origin {
+  readonly bootId: string
+  /** Device and inode of its directory, which a rename keeps. */
+  readonly directory: string
+}
+
+/** Null if it cannot be read: a failing disk must not keep the agent from starting. */
+function identityOf(directory: string): string | null {
+  try {
+    const { dev, ino } = statSync(directory, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
+}
+
+export function originOf(directory: string, machine: Machine): Origin {
+  return { bootId: machine.bootId(), directory: identityOf(directory) ?? '' }
+}
+
+/** False for a copied directory. Older agents record none; without the directory nothing starts. */
+export function isOriginal(
+  { directory: noted }: { readonly directory?: string },
+  directory: string,
+): boolean {
+  const found = noted === undefined ? null : identityOf(directory)
+  return found === null || found === noted
+}
+
+/** Whether another agent may continue from the same files: copied, or the machine restarted or cloned. */
+export function mayBeShared(origin: Origin | undefined, directory: string, machine: Machine): boolean {
+  return origin !== undefined && (origin.bootId !== machine.bootId() || !isOriginal(origin, directory))
 }

@@ -4,10 +4,8 @@ import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
-import type { Account } from './account.ts'
-import { dropTo } from './account.ts'
-import { quoted } from './own-process.ts'
-import { searchPath } from './search-path.ts'
+import { type Account, dropTo } from './account.ts'
+import { quoted, searchPath } from './programs.ts'
 
 const run = promisify(execFile)
 const probePatience = 20_000

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import type { RegisterRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { ownPackage } from '../../disk/own-files.ts'
 import type { Clock } from '../clock.ts'
-import { ownProcess } from '../processes/own-process.ts'
+import { ownProcess } from '../processes/programs.ts'
 
 const run = promisify(execFile)
 /** Milliseconds; a hung mount must not keep an agent from registering. */

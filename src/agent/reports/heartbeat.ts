@@ -3,14 +3,13 @@ import type { Metrics } from '../../core/hosts/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
 import type { AgentAck, AgentConfig, HeartbeatRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
 import type { OwnFacts } from '../../core/protocol/http/host-agent.ts'
-import { type RunMark } from '../../core/protocol/messages.ts'
+import type { RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import type { Clock } from '../clock.ts'
 import { type AgentBackoff, agentBackoff, revokedDelay } from '../link/backoff.ts'
 import type { ServerApi } from '../link/server-api.ts'
 import type { Log } from '../log.ts'
-import { healthOf } from './metrics.ts'
-import type { MetricsBuffer } from './metrics-buffer.ts'
+import { healthOf, type MetricsBuffer } from './metrics.ts'
 
 /** Seconds: below, the agent would poll without a pause; above, it would not notice a later change. */
 const [shortest, longest] = [1, 86_400]

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { Log } from '../log.ts'
 import { removeCgroup } from '../processes/cgroups.ts'
 import type { Containment } from '../processes/containment.ts'
-import type { Machine } from '../processes/machine.ts'
-import { isOriginal, type Origin } from '../processes/origin.ts'
+import { isOriginal, type Machine, type Origin } from '../processes/machine.ts'
 import type { Tree } from '../processes/processes.ts'
 
 export interface Cleanup extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {

@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, w
 import { dirname } from 'node:path'
 import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
-import { allowsExec } from '../processes/mounts.ts'
+import { allowsExec } from '../processes/file-systems.ts'
 
 /** Native modules of node-pty, copied here by the build: compiled on this machine, or shipped by node-pty. */
 const compiled = 'dist/native/compiled.node'

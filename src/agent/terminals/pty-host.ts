@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { ownProcess } from '../processes/own-process.ts'
-import { searchPath } from '../processes/search-path.ts'
+import { ownProcess, searchPath } from '../processes/programs.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type PtyRequest, type ToPtys } from './pty-channel.ts'
 
 /** Milliseconds for which the idle process is kept, because its start is the slowest part of opening one. */

@@ -6,12 +6,11 @@ import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { type Account, barredUser, dropTo, findAccount } from '../processes/account.ts'
 import { usualAttributes } from '../processes/attributes.ts'
-import { existing } from '../processes/inquiry.ts'
+import { existing } from '../processes/file-systems.ts'
 import { runtimeOf } from '../processes/launch.ts'
 import { tagVariable } from '../processes/machine.ts'
-import { quoted } from '../processes/own-process.ts'
+import { findInPath, isExecutable, quoted, searchPath } from '../processes/programs.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
-import { findInPath, isExecutable, searchPath } from '../processes/search-path.ts'
 
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
 /** Shells of accounts without a login. */

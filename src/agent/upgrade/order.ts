@@ -5,7 +5,7 @@ import type { Order } from '../../core/protocol/orders.ts'
 import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import { type ProcessId, startTimeOf } from '../processes/machine.ts'
-import { ownCommand } from '../processes/own-process.ts'
+import { ownCommand } from '../processes/programs.ts'
 
 /** Order of an upgrade process, in the directory of its execution. */
 export interface UpgradeOrder extends Endpoint {

@@ -8,13 +8,16 @@ import { compareVersions, type ReleaseSignature, versionPattern } from '../../co
 import { sha256OfFile } from '../../disk/digest.ts'
 import { isDiskFull, replaceDurably, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
-import { packageManagerOf, signedRelease } from '../../disk/new-release.ts'
+import { packageManagerOf, signedRelease, writeExecutable } from '../../disk/new-release.ts'
 import { ownReleaseKey } from '../../disk/own-release.ts'
+import { openConnection, reasonOf } from '../../net/connect.ts'
+import { openRequests } from '../../net/request.ts'
+import { receive } from '../files/receive.ts'
+import { readIdentity } from '../link/identity.ts'
+import { allowsExec } from '../processes/file-systems.ts'
 import { isAlive } from '../processes/machine.ts'
-import { allowsExec } from '../processes/mounts.ts'
 import { agentVersion } from '../reports/facts.ts'
 import { runningState } from '../reports/status-file.ts'
-import { download, type Wanted } from './download.ts'
 import {
   directoryOf,
   executableOf,
@@ -37,6 +40,8 @@ const patience = 60_000
 const pollInterval = 250
 /** Milliseconds between requests to the agent to give way. */
 const askEvery = 2_000
+/** Bytes. The release signature does not cover the size; an executable has 120 MB. */
+const maxBytes = 1024 ** 3
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -45,6 +50,13 @@ function isBack(version: string, from: string): boolean {
   const compared = compareVersions(version, from)
   if (compared === null || compared.isOlder) return true
   return !compared.isNewer && !(/[-+]/.test(from) && !/[-+]/.test(version))
+}
+
+interface Wanted {
+  /** Name under `/dl`. */
+  readonly name: string
+  readonly size: number
+  readonly sha256: string
 }
 
 type Signed = ReleaseSignature & Wanted
@@ -93,6 +105,33 @@ async function fetch(releases: string, order: UpgradeOrder, build: Signed): Prom
   await replaceDurably(draft, path)
   await syncDirectory(releases)
   return path
+}
+
+/**
+ * Downloads an executable over the agent's connection to the server, resuming after an interruption. Rejects
+ * with a sentence; an incomplete or wrong file is removed.
+ */
+export async function download(order: UpgradeOrder, wanted: Wanted, path: string): Promise<void> {
+  const { name, size, sha256 } = wanted
+  if (size > maxBytes) throw new Error(`${name} has ${size} bytes: more than 1 GiB, the limit`)
+  const connection = openConnection(order)
+  const send = openRequests(connection, (error) => new Error(reasonOf(error)))
+  const absent = 'it has no such file, or does not use TLS'
+  // The server reserves slots for agents that send their token; the download itself needs none.
+  const identity = await readIdentity(order.dataDir).catch(() => null)
+  const token = identity?.registration?.token
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const source = { path: `/dl/${name}`, headers, name, size, absent, timeout: order.timeout }
+  try {
+    const found = await writeExecutable(receive(send, source), path, 0o700)
+    if (found !== sha256) throw new Error(`the received data has sha256 ${found}, not ${sha256} as signed`)
+  } catch (error) {
+    await rm(path, { force: true })
+    if (isDiskFull(error)) throw new Error(`no room for ${size} bytes in ${path}`, { cause: error })
+    throw error
+  } finally {
+    connection.agent.destroy()
+  }
 }
 
 async function selftest(path: string, version: string): Promise<void> {

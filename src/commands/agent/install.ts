@@ -23,8 +23,7 @@ import {
   showPlan,
   untilUp,
 } from '../../install/plan.ts'
-import { programFor } from '../../install/program.ts'
-import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
+import { dataDirOf, programFor, type Service, systemService, userService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { trustOptions } from '../../net/trust.ts'
 import AgentRun from './run.ts'

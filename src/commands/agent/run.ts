@@ -108,7 +108,7 @@ export default class AgentRun extends LocalCommand {
     // Otherwise scripts that run as the agent's user could read the token and enroll other hosts.
     const tokenVariable = 'RSM_AGENT_ENROLL_TOKEN'
     const token = takeVariable(tokenVariable)
-    const { closeInherited } = await import('../../agent/processes/own-process.ts')
+    const { closeInherited } = await import('../../agent/processes/programs.ts')
     closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
@@ -121,7 +121,7 @@ export default class AgentRun extends LocalCommand {
     if (url === undefined) throw new Misuse('--url is missing')
     const dataDir = dataDirectory('agent', flags['data-dir'])
     const { follow } = await import('../../agent/upgrade/follow.ts')
-    const { installedFile } = await import('../../agent/processes/own-process.ts')
+    const { installedFile } = await import('../../agent/processes/programs.ts')
     const options = {
       url: normalUrl(url),
       dataDir,

@@ -23,8 +23,7 @@ import {
   untilUp,
 } from '../../install/plan.ts'
 import { needPort } from '../../install/port-holder.ts'
-import { programFor } from '../../install/program.ts'
-import { dataDirOf, type Service, systemService } from '../../install/service.ts'
+import { dataDirOf, programFor, type Service, systemService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/trust.ts'
 import ServerStart from './start.ts'

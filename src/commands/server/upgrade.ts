@@ -12,9 +12,8 @@ import { RsmError } from '../../core/errors.ts'
 import type { ProcessStatus, UpgradeNote } from '../../core/protocol/control.ts'
 import { compareVersions } from '../../core/release.ts'
 import { type Candidate, prepare, refusePackaged } from '../../install/upgrade/candidate.ts'
-import { backupsIn, formerOf } from '../../install/upgrade/exchange.ts'
 import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
-import { upgradeServer } from '../../install/upgrade/upgrade-server.ts'
+import { backupsIn, formerOf, upgradeServer } from '../../install/upgrade/upgrade-server.ts'
 
 /** The given executable, or that of the running server. Errors: `conflict` if that cannot be replaced as a single file. */
 function executableFor({ pid }: ProcessStatus, given: string | undefined): string {

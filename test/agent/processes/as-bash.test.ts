@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { dropTo, findAccount, ownAccount } from '../../../src/agent/processes/account.ts'
-import { searchPath } from '../../../src/agent/processes/search-path.ts'
+import { searchPath } from '../../../src/agent/processes/programs.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { modes } from '../../helpers/agents/modes.ts'
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import test from 'ava'
+import { listed, remnantText } from '../../../src/agent/processes/containment.ts'
 import { startTimeOf } from '../../../src/agent/processes/machine.ts'
 import {
   groupsWithin,
@@ -7,7 +8,6 @@ import {
   type Process,
   ProcessTable,
 } from '../../../src/agent/processes/processes.ts'
-import { listed, remnantText } from '../../../src/agent/processes/survivors.ts'
 import { endTree, levelOf } from '../../../src/agent/processes/tree.ts'
 import { said } from '../../helpers/programs/said.ts'
 import { alive, newMark, running, started, treeOf } from '../../helpers/programs/trees.ts'

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import test from 'ava'
-import { existing, Inquiry, workDirFault } from '../../../src/agent/processes/inquiry.ts'
+import { existing, Inquiry, workDirFault } from '../../../src/agent/processes/file-systems.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 test('a directory that does not answer is refused, at once the next time, without delaying others', async (t) => {

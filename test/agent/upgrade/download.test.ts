@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import test from 'ava'
-import { download } from '../../../src/agent/upgrade/download.ts'
+import { download } from '../../../src/agent/upgrade/upgrade.ts'
 import { type Answer, bytes, serve, wanted } from '../../helpers/releases/download-server.ts'
 
 test('a download that differs from the signed order, is too large or is missing leaves nothing behind', async (t) => {

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import { download } from '../../../src/agent/upgrade/download.ts'
 import type { UpgradeOrder } from '../../../src/agent/upgrade/order.ts'
+import { download } from '../../../src/agent/upgrade/upgrade.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 export const bytes = Buffer.alloc(400_000, 'rsm')
