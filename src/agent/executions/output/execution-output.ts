@@ -3,8 +3,9 @@ import { closeSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { Stream } from '../../../core/tasks/task.ts'
-import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
 import {
+  type ChunkEntry,
+  ChunkIndex,
   headOf,
   incompleteTail,
   openSpool,
