@@ -11,11 +11,10 @@ import { Failure } from '../../disk/files/failure.ts'
 import { bareText } from '../../disk/files/settle.ts'
 import { directoryPatience, directorySilent, isOverdue } from '../processes/account.ts'
 import { stdinName } from '../processes/launch.ts'
-import { type Copying, copyFile, copyTree } from './copy.ts'
 import { CopyWorkspace } from './copy-workspace.ts'
-import { fetchFiles } from './fetch.ts'
 import { type FileOrder, readOrder } from './order.ts'
 import { ServerLine } from './server-line.ts'
+import { type Copying, copyFile, copyTree, fetchFiles } from './transfers.ts'
 
 /** Exit code of a shell for a process ended by TERM. */
 const terminated = 143

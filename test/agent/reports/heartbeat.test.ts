@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ExecutionContext } from 'ava'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import { Heartbeat, type HeartbeatOptions } from '../../../src/agent/reports/heartbeat.ts'
