@@ -402,8 +402,8 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     const [first, second] = [await link(a, 1), await link(a, 2)]
     const taskId = await post(a, 't1', [1, 2], sequential)
     await sent(first)
-    failOnce(a.parts.executions, 'due')
-    failOnce(a.parts.executions, 'ofTask')
+    failOnce(a.parts.executions, 'transition')
+    failOnce(a.parts.executions, 'page')
     await a.engine.complete(first.link, 'end', end(taskId, 0))
     await sent(second)
     await a.engine.complete(second.link, 'end', end(taskId, 0))

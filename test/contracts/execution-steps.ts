@@ -1,6 +1,19 @@
 import fc from 'fast-check'
 import { RsmError } from '../../src/core/errors.ts'
 import { isFinal, type ResultStatus } from '../../src/core/tasks/task.ts'
+import {
+  asBegun,
+  asDue,
+  asLost,
+  asNamed,
+  asOwnEnd,
+  asRefused,
+  asRemoved,
+  asReturned,
+  asRevoked,
+  asSkipped,
+  asUnreachable,
+} from '../../src/server/storage/executions/transitions.ts'
 import type { LinkClaim, Member } from '../../src/server/storage/ports/cluster.ts'
 import type { RunningExecution } from '../../src/server/storage/ports/executions.ts'
 import { execution, task } from '../helpers/servers/store-records.ts'
@@ -55,7 +68,7 @@ async function giveBack({ executions }: SteppedExecutions, { claim, host }: Of) 
   const found = await Promise.all(['t1', 't2'].map((task) => executions.find(task, host)))
   // An execution that was received has left the server.
   const ids = found.flatMap((one) => (one && !one.execution.named ? [one.execution.id] : []))
-  return executions.returnUnsent(claim, ids)
+  return executions.transition(asReturned(ids), { marked: claim })
 }
 
 function settle({ executions }: SteppedExecutions, { id, task: taskId, flag }: Of) {
@@ -76,26 +89,29 @@ const steps = {
   relink: (on, { host }) => relink(on, host),
   take: ({ executions }, { claim, small }) => executions.take([{ claim, capacity: small, agent }]),
   return: giveBack,
-  name: ({ executions }, { claim, host }) => executions.named(claim, onHost(host)),
-  refuse: ({ executions }, { claim, host }) => executions.refuse(claim, ends(onHost(host))),
-  lose: ({ executions }, { claim, host }) => executions.lose(claim, ends(onHost(host))),
-  giveUp: ({ executions }, { by, task }) => executions.lose(by, ends(onHosts(task))),
+  name: ({ executions }, { claim, host }) => executions.transition(asNamed(onHost(host)), { marked: claim }),
+  refuse: ({ executions }, { claim, host }) =>
+    executions.transition(asRefused(ends(onHost(host))), { marked: claim }),
+  lose: ({ executions }, { claim, host }) =>
+    executions.transition(asLost(ends(onHost(host))), { link: claim }),
+  giveUp: ({ executions }, { by, task }) => executions.transition(asLost(ends(onHosts(task))), { owner: by }),
   // Only agents acknowledge an execution.
   receive: async ({ executions }, { id, task }) => (task === 'ssh' ? null : executions.received(id)),
   append,
   settle,
   late,
-  due: ({ executions }, { by, id }) => executions.due(by, [id]),
-  skip: ({ executions }, { by, id }) => executions.skip(by, [id], 'why'),
-  unreachable: ({ executions }, { by, id }) => executions.unreachable(by, ends([id])),
-  begin: ({ executions }, { by, id }) => executions.begin(by, [id]),
-  end: ({ executions }, { by, id }) => executions.end(by, id, ended),
+  due: ({ executions }, { by, id }) => executions.transition(asDue([id]), { owner: by }),
+  skip: ({ executions }, { by, id }) => executions.transition(asSkipped([id], 'why'), { owner: by }),
+  unreachable: ({ executions }, { by, id }) =>
+    executions.transition(asUnreachable(ends([id])), { owner: by }),
+  begin: ({ executions }, { by, id }) => executions.transition(asBegun([id]), { owner: by }),
+  end: ({ executions }, { by, id }) => executions.transition(asOwnEnd(id, ended), { owner: by }),
   cancel: ({ executions }, { task }) => executions.cancel(task),
   cancelPending: ({ executions }, { task }) => executions.cancel(task, { pendingOnly: true, error: 'held' }),
-  abandon: ({ executions }, { host }) => executions.abandon(host, 'removed'),
-  revoke: ({ executions }, { host }) => executions.abandon(host, 'revoked'),
-  hold: ({ executions }, { task }) => executions.hold([task]),
-  release: ({ executions }) => executions.release(),
+  abandon: ({ executions }, { host }) => executions.transition(asRemoved(host), null),
+  revoke: ({ executions }, { host }) => executions.transition(asRevoked(host), null),
+  hold: ({ executions }, { task }) => executions.held.add([task]),
+  release: ({ executions }) => executions.held.clear(),
   pause: ({ executions }, { by, task }) => executions.pause(by, task, at),
   finish: ({ executions }, { by, task }) => executions.finish(by, task),
 } satisfies Record<string, (on: SteppedExecutions, of: Of) => Promise<unknown>>
@@ -190,7 +206,7 @@ export async function takeStep(on: SteppedExecutions, { step, ...of }: Execution
 export async function known({ executions, results, store }: SteppedExecutions): Promise<unknown> {
   const ofTask = async (one: string) => ({
     record: await store.get('tasks', one),
-    executions: (await executions.ofTask(one)).map(shown),
+    executions: (await executions.page(one)).map(shown),
     found: (await Promise.all(hostIds.map((host) => executions.find(one, host)))).map(
       (found) => found && shown(found),
     ),
@@ -207,6 +223,6 @@ export async function known({ executions, results, store }: SteppedExecutions): 
     waiting: await executions.waiting(hostIds),
     running: await executions.running(),
     load: await executions.load(),
-    held: [...executions.held],
+    held: executions.held.ids(),
   })
 }

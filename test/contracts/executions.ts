@@ -3,6 +3,16 @@ import fc from 'fast-check'
 import { RsmError } from '../../src/core/errors.ts'
 import type { ScriptComplete } from '../../src/core/protocol/messages.ts'
 import { emptyCounts, isFinal, mayBecome, type ResultStatus } from '../../src/core/tasks/task.ts'
+import {
+  asBegun,
+  asDue,
+  asLost,
+  asOwnEnd,
+  asRefused,
+  asReturned,
+  asSkipped,
+  asUnreachable,
+} from '../../src/server/storage/executions/transitions.ts'
 import type { LinkClaim, Links, Member, Ownership } from '../../src/server/storage/ports/cluster.ts'
 import type { AtTheEnd, Execution, Executions, Offer } from '../../src/server/storage/ports/executions.ts'
 import type { Results } from '../../src/server/storage/ports/outputs.ts'
@@ -110,18 +120,27 @@ export function executionsContract(
     const claim = await claimOf(opened, 1, member)
     t.deepEqual(await executions.take([offer(claim)]), [])
     t.deepEqual(await executions.waiting([1, 2]), [])
-    t.deepEqual(statuses(await executions.begin(member, ['t1/1', 't1/2'])), ['t1/1 RUNNING', 't1/2 RUNNING'])
+    t.deepEqual(statuses(await executions.transition(asBegun(['t1/1', 't1/2']), { owner: member })), [
+      't1/1 RUNNING',
+      't1/2 RUNNING',
+    ])
     t.deepEqual(await executions.takeOver(claim, new Set()), [])
     t.deepEqual(statuses(await executions.cancel('t1')), ['t1/1 RUNNING', 't1/2 RUNNING'])
     t.true((await executions.find('t1', 1))?.execution.cancelRequested)
     await executions.append('t1/1', piece('t1', 0, 'said'), undefined, false)
     const ended = { status: 'SUCCESS', exitCode: 0, error: null } as const
     const other = await ownership.join('other')
-    t.deepEqual(await executions.end(other, 't1/1', ended), [])
-    const [first] = await executions.end(member, 't1/1', ended)
+    t.deepEqual(await executions.transition(asOwnEnd('t1/1', ended), { owner: other }), [])
+    const [first] = await executions.transition(asOwnEnd('t1/1', ended), { owner: member })
     t.like(first, { status: 'SUCCESS', exitCode: 0, stdoutBytes: 4, outputComplete: true })
-    t.deepEqual(await executions.end(member, 't1/1', { ...ended, status: 'FAILED' }), [])
-    t.deepEqual(statuses(await executions.lose(member, [{ id: 't1/2', error: 'cut' }])), ['t1/2 LOST'])
+    t.deepEqual(
+      await executions.transition(asOwnEnd('t1/1', { ...ended, status: 'FAILED' }), { owner: member }),
+      [],
+    )
+    t.deepEqual(
+      statuses(await executions.transition(asLost([{ id: 't1/2', error: 'cut' }]), { owner: member })),
+      ['t1/2 LOST'],
+    )
     t.like(await executions.finish(member, 't1'), { status: 'CANCELLED', counts: { SUCCESS: 1, LOST: 1 } })
   })
 
@@ -131,14 +150,17 @@ export function executionsContract(
     const former = await begun(opened, [1, 2])
     const member = await ownership.join('server')
     await ownership.claim(member, ['t1'])
-    t.deepEqual(await executions.skip(former, ['t1/1'], 'why'), [])
-    t.deepEqual(await executions.unreachable(former, [{ id: 't1/1', error: 'why' }]), [])
+    t.deepEqual(await executions.transition(asSkipped(['t1/1'], 'why'), { owner: former }), [])
+    t.deepEqual(
+      await executions.transition(asUnreachable([{ id: 't1/1', error: 'why' }]), { owner: former }),
+      [],
+    )
     await executions.pause(former, 't1', at)
     t.is((await opened.store.get('tasks', 't1'))?.pauseUntil, null)
-    t.deepEqual(statuses(await executions.skip(member, ['t1/1', 't1/2'], 'why')), [
-      't1/1 SKIPPED',
-      't1/2 SKIPPED',
-    ])
+    t.deepEqual(
+      statuses(await executions.transition(asSkipped(['t1/1', 't1/2'], 'why'), { owner: member })),
+      ['t1/1 SKIPPED', 't1/2 SKIPPED'],
+    )
     const also: AtTheEnd = (tx, { id, status }) =>
       tx.put('idempotency', { id, bodyHash: status, taskId: id, createdAt: at })
     t.is(await executions.finish(former, 't1', also), null)
@@ -155,9 +177,12 @@ export function executionsContract(
     const claim = await claimOf(opened, 1, member)
     t.deepEqual(await executions.take([offer(former)]), [])
     await executions.take([offer(claim)])
-    t.deepEqual(await executions.lose(former, [{ id: 't1/1', error: 'why' }]), [])
-    t.deepEqual(await executions.returnUnsent(former, ['t1/1']), [])
-    t.deepEqual(await executions.refuse(former, [{ id: 't1/1', error: 'why' }]), [])
+    t.deepEqual(await executions.transition(asLost([{ id: 't1/1', error: 'why' }]), { link: former }), [])
+    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: former }), [])
+    t.deepEqual(
+      await executions.transition(asRefused([{ id: 't1/1', error: 'why' }]), { marked: former }),
+      [],
+    )
     t.like(await executions.counts('t1'), { RUNNING: 1 })
   })
 
@@ -173,7 +198,7 @@ export function executionsContract(
       sent.map(({ execution: { id } }) => id),
       (await taking).length === 0 ? [] : ['t1/1'],
     )
-    t.deepEqual(await executions.returnUnsent(former, ['t1/1']), [])
+    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: former }), [])
     t.deepEqual(await executions.takeOver(former, new Set()), [])
   })
 
@@ -183,15 +208,17 @@ export function executionsContract(
     const member = await begun(opened, [1])
     const claim = await claimOf(opened, 1, member)
     await executions.take([offer(claim)])
-    t.like((await executions.returnUnsent(claim, ['t1/1']))[0], {
+    t.like((await executions.transition(asReturned(['t1/1']), { marked: claim }))[0], {
       status: 'PENDING',
       sentAt: null,
       dueAt: at,
     })
-    t.deepEqual(await executions.returnUnsent(claim, ['t1/1']), [])
+    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: claim }), [])
     t.is((await executions.take([offer(claim)])).length, 1)
     t.like((await executions.cancel('t1'))[0], { status: 'RUNNING', cancelRequested: true })
-    t.deepEqual(statuses(await executions.returnUnsent(claim, ['t1/1'])), ['t1/1 CANCELLED'])
+    t.deepEqual(statuses(await executions.transition(asReturned(['t1/1']), { marked: claim })), [
+      't1/1 CANCELLED',
+    ])
   })
 
   test('a held task starts and gives up nothing; its running executions continue, and a cancel ends the pending ones', async (t) => {
@@ -200,9 +227,12 @@ export function executionsContract(
     const member = await begun(opened, [1, 2])
     const claim = await claimOf(opened, 1, member)
     await executions.take([offer(claim)])
-    await executions.hold(['t1'])
+    await executions.held.add(['t1'])
     t.deepEqual(await executions.take([offer(await claimOf(opened, 2, member))]), [])
-    t.deepEqual(await executions.unreachable(member, [{ id: 't1/2', error: 'why' }]), [])
+    t.deepEqual(
+      await executions.transition(asUnreachable([{ id: 't1/2', error: 'why' }]), { owner: member }),
+      [],
+    )
     t.deepEqual(await executions.ofHost(2), [])
     const cancelled = await executions.cancel('t1', { pendingOnly: true, error: 'held' })
     t.deepEqual(statuses(cancelled), ['t1/2 CANCELLED'])
@@ -229,20 +259,20 @@ export function executionsContract(
       })
     await counted(0, 1, 1, 0)
     t.deepEqual([await open(1), await open(4), await open(77)], [1, 1, 0])
-    t.deepEqual((await executions.ofHosts('t1', [3, 1, 77])).map(({ execution: { id } }) => id).toSorted(), [
-      't1/1',
-      't1/3',
-    ])
-    await executions.hold(['t1'])
+    t.deepEqual(
+      (await executions.page('t1', { hostIds: [3, 1, 77] })).map(({ execution: { id } }) => id).toSorted(),
+      ['t1/1', 't1/3'],
+    )
+    await executions.held.add(['t1'])
     t.deepEqual(await executions.waiting([2, 3]), [])
     await counted(0, 0, 0, 0)
-    await executions.release()
-    await executions.unreachable(member, [{ id: 't1/2', error: 'gone' }])
+    await executions.held.clear()
+    await executions.transition(asUnreachable([{ id: 't1/2', error: 'gone' }]), { owner: member })
     t.deepEqual(await executions.waiting([2, 3]), [3])
-    await executions.due(member, ['t2/4'])
+    await executions.transition(asDue(['t2/4']), { owner: member })
     t.deepEqual(await executions.waiting([4]), [])
     await opened.ownership.claim(member, ['t2'])
-    await executions.due(member, ['t2/4'])
+    await executions.transition(asDue(['t2/4']), { owner: member })
     t.deepEqual(await executions.waiting([4]), [4])
     await executions.create(task('t3'), [{ ...execution('t3', 4), dueAt: at }], none)
     await counted(0, 0, 1, 2)
@@ -288,7 +318,9 @@ export function executionsContract(
       const claim = await claimOf(opened, hostId, member)
       await executions.take([offer(claim)])
       const id = `t1/${hostId}`
-      t.deepEqual(statuses(await executions.lose(claim, [{ id, error: 'gone' }])), [`${id} LOST`])
+      t.deepEqual(statuses(await executions.transition(asLost([{ id, error: 'gone' }]), { link: claim })), [
+        `${id} LOST`,
+      ])
       if (hostId === 2) await executions.finish(member, 't1')
       const late = { status: 'FAILED', exitCode: 3, signal: null, completedAt: at } as const
       await executions.late('t1', hostId, late)
@@ -314,7 +346,7 @@ export function executionsContract(
     ]
     const inPlan = [[5, 4], [2, 1], [], [3]]
     for (const [at, part] of parts.entries()) {
-      const running = await executions.ofTask('t1', part)
+      const running = await executions.page('t1', part)
       t.deepEqual(
         running.map(({ execution }) => execution.hostId),
         inPlan[at],
@@ -328,7 +360,7 @@ export function executionsContract(
         remains?.results.map(({ hostId }) => hostId),
         inPlan[at],
       )
-      t.deepEqual(await executions.ofTask('t1', part), [])
+      t.deepEqual(await executions.page('t1', part), [])
     }
   })
 
@@ -336,7 +368,7 @@ export function executionsContract(
     const opened = await make((end) => t.teardown(end))
     const { executions, store } = opened
     const member = await begun(opened, [1])
-    await executions.unreachable(member, [{ id: 't1/1', error: 'gone' }])
+    await executions.transition(asUnreachable([{ id: 't1/1', error: 'gone' }]), { owner: member })
     const ending = [executions.finish(member, 't1'), executions.finish(member, 't1')]
     const isCancelled = await executions.cancel('t1').then(
       () => true,
@@ -412,10 +444,11 @@ export function executionsContract(
             complete: complete(one.id.slice(0, 2), one.exitCode),
             incomplete: false,
           })
-        else if (one.step === 'due') changed = await executions.due(by, [one.id])
-        else if (one.step === 'skip') changed = await executions.skip(by, [one.id], 'why')
+        else if (one.step === 'due') changed = await executions.transition(asDue([one.id]), { owner: by })
+        else if (one.step === 'skip')
+          changed = await executions.transition(asSkipped([one.id], 'why'), { owner: by })
         else if (one.step === 'unreachable')
-          changed = await executions.unreachable(by, [{ id: one.id, error: 'why' }])
+          changed = await executions.transition(asUnreachable([{ id: one.id, error: 'why' }]), { owner: by })
         else if (claim && one.step === 'take') {
           changed = await executions.take([offer(claim, 1)])
           for (const { id } of changed) {
@@ -423,12 +456,12 @@ export function executionsContract(
             sent.set(id, claim.epoch)
           }
         } else if (claim && one.step === 'lose')
-          changed = await executions.lose(
-            claim,
-            ofHost(one.host).map((id) => ({ id, error: 'why' })),
+          changed = await executions.transition(
+            asLost(ofHost(one.host).map((id) => ({ id, error: 'why' }))),
+            { link: claim },
           )
         else if (claim && one.step === 'return') {
-          changed = await executions.returnUnsent(claim, ofHost(one.host))
+          changed = await executions.transition(asReturned(ofHost(one.host)), { marked: claim })
           for (const { id } of changed) {
             t.is(sent.get(id), claim.epoch, `${id} is returned by a link without it`)
             sent.delete(id)
@@ -445,7 +478,7 @@ export function executionsContract(
           if (isFinal(status)) sent.delete(id)
         }
         for (const taskId of ['t1', 't2']) {
-          const all = (await executions.ofTask(taskId)).map((running) => running.execution)
+          const all = (await executions.page(taskId)).map((running) => running.execution)
           const counts = emptyCounts()
           for (const { id, status } of all) {
             t.is(known.get(id), status, `${id} changed without being reported`)
@@ -460,7 +493,7 @@ export function executionsContract(
       }
       const { executions: next } = await opened.reopen()
       for (const taskId of ['t1', 't2'])
-        for (const { execution: one } of await next.ofTask(taskId)) t.is(known.get(one.id), one.status)
+        for (const { execution: one } of await next.page(taskId)) t.is(known.get(one.id), one.status)
     }
     await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), run), { numRuns })
   })

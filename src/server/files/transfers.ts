@@ -6,7 +6,7 @@ import { type Counts, isFinal } from '../../core/tasks/task.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { LocalFacts } from '../storage/local-facts.ts'
 import type { Shared } from '../storage/ports/cluster.ts'
-import type { Executions } from '../storage/ports/executions.ts'
+import type { ExecutionReads } from '../storage/ports/executions.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
@@ -21,7 +21,7 @@ const askAgainAfter = 15
 
 interface Parts {
   readonly store: Store
-  readonly executions: Pick<Executions, 'find'>
+  readonly executions: ExecutionReads
   readonly files: FileKeeper
   readonly carried: Pick<Carried, 'at'>
   readonly shared: Pick<Shared, 'servers'> | null
@@ -182,7 +182,7 @@ export function createCarried({
   facts,
   clock,
 }: {
-  readonly executions: Pick<Executions, 'ofHosts'>
+  readonly executions: ExecutionReads
   readonly facts: LocalFacts
   readonly clock: Pick<Clock, 'monotonic'>
 }): Carried {
@@ -192,7 +192,7 @@ export function createCarried({
   /** Hosts that ended no longer expect the rest of their files. */
   async function noteEnds(taskId: string, { bytes, ended }: OfTask): Promise<void> {
     const open = [...bytes.keys()].filter((hostId) => !ended.has(hostId))
-    for (const { execution } of await executions.ofHosts(taskId, open))
+    for (const { execution } of await executions.page(taskId, { hostIds: open }))
       if (isFinal(execution.status)) ended.add(execution.hostId)
   }
 

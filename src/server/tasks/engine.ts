@@ -1,5 +1,6 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
+import { asRemoved, asRevoked } from '../storage/executions/transitions.ts'
 import type { Executions } from '../storage/ports/executions.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher/dispatcher.ts'
 import { HostStates } from './dispatcher/host-states.ts'
@@ -27,7 +28,8 @@ export interface Engine
   recover(): Promise<void>
   /** Cancels a task; resolves when the cancel is durable. A disconnected agent receives it when it reconnects. */
   cancel(taskId: string): Promise<void>
-  abandonHost: (...of: Parameters<Executions['abandon']>) => Promise<void>
+  /** Ends every execution of a removed host, or the RUNNING ones of a host whose agent was revoked. */
+  abandonHost(hostId: number, parting: 'removed' | 'revoked'): Promise<void>
   transactWithOpen: Executions['transactWithOpen']
   /** Mark of this server's progress for an agent; null while a possible restore is being recorded. */
   markFor(agentId: string): RunMark | null
@@ -92,7 +94,8 @@ export function createEngine(deps: EngineDependencies): Engine {
     },
     transactWithOpen: (hostId, work) => parts.executions.transactWithOpen(hostId, work),
     async abandonHost(hostId, parting) {
-      parts.ended(await parts.executions.abandon(hostId, parting))
+      const end = parting === 'removed' ? asRemoved : asRevoked
+      parts.ended(await parts.executions.transition(end(hostId), null))
     },
     markFor(agentId) {
       const mark = restoreHold.isUncertain ? null : parts.serverRuns.recent()

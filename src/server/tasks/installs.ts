@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isFinal, type Stream } from '../../core/tasks/task.ts'
+import { asBegun, asLost, asOwnEnd } from '../storage/executions/transitions.ts'
 import type { Execution, OwnEnd } from '../storage/ports/executions.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
 import type { EngineParts } from './parts.ts'
@@ -42,7 +43,7 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 
   async function work(id: string): Promise<void> {
-    const [execution] = await executions.begin(member, [id])
+    const [execution] = await executions.transition(asBegun([id]), { owner: member })
     const task = execution && (await store.get('tasks', execution.taskId))
     const ending = running.get(id)
     if (!task || !ending) return
@@ -88,7 +89,7 @@ export function createInstalls(parts: EngineParts): Installs {
   async function settle(id: string, end: OwnEnd): Promise<void> {
     while (!parts.isStopping())
       try {
-        parts.ended(await executions.end(member, id, end))
+        parts.ended(await executions.transition(asOwnEnd(id, end), { owner: member }))
         return
       } catch (error) {
         log.warn({ err: error }, 'the end of an installation could not be written; retrying')
@@ -99,7 +100,7 @@ export function createInstalls(parts: EngineParts): Installs {
   return {
     async reconcile(taskId) {
       const cut: string[] = []
-      for (const { execution } of await executions.ofTask(taskId)) {
+      for (const { execution } of await executions.page(taskId)) {
         const { id, status, dueAt, cancelRequested } = execution
         const under = running.get(id)
         if (status === 'RUNNING' && under === undefined) cut.push(id)
@@ -110,10 +111,7 @@ export function createInstalls(parts: EngineParts): Installs {
       }
       if (cut.length > 0)
         parts.ended(
-          await executions.lose(
-            member,
-            cut.map((id) => ({ id, error: wasCut })),
-          ),
+          await executions.transition(asLost(cut.map((id) => ({ id, error: wasCut }))), { owner: member }),
         )
       pump()
     },

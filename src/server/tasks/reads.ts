@@ -72,7 +72,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
   }
 
   async function resultsNow(task: TaskRecord, part?: Part): Promise<TaskResult[]> {
-    const running = await executions.ofTask(task.id, part)
+    const running = await executions.page(task.id, part)
     return running.length > 0
       ? toResults(running, task.queueSeconds)
       : ((await results.read(task.id, part))?.results ?? [])
@@ -109,7 +109,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     },
     async resultsOf(taskId, hostIds) {
       const [running, task] = await Promise.all([
-        executions.ofHosts(taskId, [...hostIds]),
+        executions.page(taskId, { hostIds: [...hostIds] }),
         store.get('tasks', taskId),
       ])
       return toResults(running, task?.queueSeconds ?? null)

@@ -2,7 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { isReceived } from '../storage/executions/transitions.ts'
+import { asLost, isReceived } from '../storage/executions/transitions.ts'
 import { restoreData } from '../storage/new-delivery.ts'
 import type { RunningExecution } from '../storage/ports/executions.ts'
 import type { Keys } from '../storage/ports/keys.ts'
@@ -83,8 +83,8 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
   const isOpen = () => note !== null && note.confirmedAt === null
 
   async function countHeld(): Promise<{ taskIds: string[]; executions: number }> {
-    const counts = await Promise.all([...executions.held].map((taskId) => executions.counts(taskId)))
-    const taskIds = [...executions.held].filter((_, at) => counts[at] !== null)
+    const counts = await Promise.all(executions.held.ids().map((taskId) => executions.counts(taskId)))
+    const taskIds = executions.held.ids().filter((_, at) => counts[at] !== null)
     return { taskIds, executions: counts.reduce((sum, one) => sum + (one?.PENDING ?? 0), 0) }
   }
 
@@ -128,7 +128,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     // Set before any await, so that nothing is sent meanwhile.
     isUncertain = true
     countedAgents.add(agentId)
-    await executions.hold(previousTasks)
+    await executions.held.add(previousTasks)
     const hostname = (await store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
     const reason = `the agent of ${hostname} knows of later work of this server than its store holds: the store was restored from a backup, or it lost acknowledged data`
     let isFirst = false
@@ -136,13 +136,13 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
       isFirst = now === null
       if (now !== null) return withStranger(now, mark)
       const noticedAt = isoTime(clock.now())
-      const taskIds = [...executions.held]
+      const taskIds = executions.held.ids()
       return { noticedAt, reason, hostId, agentId, taskIds, strangers: [mark.run], confirmedAt: null }
     })
     isUncertain = false
     // Another server may have detected it first.
-    if (isFirst) facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.size })
-    for (const taskId of previousTasks) await loseUnreceived(await executions.ofTask(taskId))
+    if (isFirst) facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.ids().length })
+    for (const taskId of previousTasks) await loseUnreceived(await executions.page(taskId))
   }
 
   /** Ends unreceived executions as LOST, except those in flight over the current link to the same process. */
@@ -153,7 +153,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
       (running) => running.execution.status === 'RUNNING' && !isOnItsWay(running) && !isReceived(running),
     )
     const ends = lost.map(({ execution: { id } }) => ({ id, error: lostByRestore }))
-    parts.ended(await executions.lose(member, ends))
+    parts.ended(await executions.transition(asLost(ends), { owner: member }))
   }
 
   async function prove(source: MarkSource, mark: RunMark): Promise<false> {
@@ -207,7 +207,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
         else {
           noticedIn = id
           note = restore
-          await executions.hold(restore.taskIds)
+          await executions.held.add(restore.taskIds)
         }
       }
     },
@@ -215,7 +215,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     async settle() {
       if (note === null || !isOpen() || note.agentId !== null) return
       log.error({ reason: note.reason }, 'restored from a backup: pending executions are held')
-      for (const taskId of note.taskIds) await loseUnreceived(await executions.ofTask(taskId))
+      for (const taskId of note.taskIds) await loseUnreceived(await executions.page(taskId))
     },
 
     judge(source, mark) {
@@ -240,7 +240,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
         for (const taskId of taskIds)
           parts.ended(await executions.cancel(taskId, { pendingOnly: true, error: cancelledBy }))
       await write((now) => now && { ...now, confirmedAt: now.confirmedAt ?? isoTime(clock.now()) })
-      await executions.release()
+      await executions.held.clear()
       const confirmed = {
         noticedAt,
         reason,

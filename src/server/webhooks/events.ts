@@ -9,7 +9,7 @@ import type { Clock } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
 import { type Fleet, runInSlices } from '../hosts/fleet.ts'
 import { deliveryOf, wantsIt } from '../storage/new-delivery.ts'
-import type { Executions } from '../storage/ports/executions.ts'
+import type { ExecutionReads } from '../storage/ports/executions.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
 import type { ScheduleRecord } from '../storage/records/schedule.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
@@ -55,7 +55,7 @@ export async function createWebhookEvents({
   log,
 }: {
   store: Store
-  executions: Pick<Executions, 'ofTask'>
+  executions: ExecutionReads
   fleet: Pick<Fleet, 'directory'>
   /** URL of the console (`--public-url`); null: events have no URL. */
   publicUrl?: string | null
@@ -149,7 +149,7 @@ export async function createWebhookEvents({
       const task = await store.get('tasks', taskId)
       const { scheduleId } = task ?? {}
       const schedule = scheduleId === undefined ? undefined : await store.get('schedules', scheduleId)
-      const failed = (await executions.ofTask(taskId)).flatMap(({ execution: { status, hostname } }) =>
+      const failed = (await executions.page(taskId)).flatMap(({ execution: { status, hostname } }) =>
         isFailure(status) ? [hostname] : [],
       )
       const sets = await reach()

@@ -1,6 +1,14 @@
 import type { ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { isFinal, type ResultStatus } from '../../../src/core/tasks/task.ts'
+import {
+  asBegun,
+  asLost,
+  asRefused,
+  asReturned,
+  asSkipped,
+  asUnreachable,
+} from '../../../src/server/storage/executions/transitions.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { type LinkClaim, lease, type Member } from '../../../src/server/storage/ports/cluster.ts'
 import type { Execution, Offer } from '../../../src/server/storage/ports/executions.ts'
@@ -96,19 +104,19 @@ test('a server that has lost a task to another server writes nothing to it', asy
   t.true(await b.ownership.renew(b.member))
   t.deepEqual(await b.ownership.claim(b.member, ['t1']), ['t1'])
   const steps = [
-    () => a.executions.skip(a.member, ['t1/2'], 'why'),
-    () => a.executions.unreachable(a.member, why('t1/2')),
-    () => a.executions.lose(a.member, why('t1/1')),
-    () => a.executions.begin(a.member, ['t1/2']),
+    () => a.executions.transition(asSkipped(['t1/2'], 'why'), { owner: a.member }),
+    () => a.executions.transition(asUnreachable(why('t1/2')), { owner: a.member }),
+    () => a.executions.transition(asLost(why('t1/1')), { owner: a.member }),
+    () => a.executions.transition(asBegun(['t1/2']), { owner: a.member }),
   ]
   for (const step of steps) t.deepEqual(await step(), [])
   await a.executions.pause(a.member, 't1', at)
   t.is((await b.store.get('tasks', 't1'))?.pauseUntil, null)
-  await b.executions.unreachable(b.member, why('t1/2', 't1/3'))
+  await b.executions.transition(asUnreachable(why('t1/2', 't1/3')), { owner: b.member })
   await b.executions.settle('t1/1', end('t1'))
   t.is(await a.executions.finish(a.member, 't1'), null)
   t.like(await b.executions.finish(b.member, 't1'), { counts: { SUCCESS: 1, UNREACHABLE: 2 } })
-  t.deepEqual(await a.executions.ofTask('t1'), [])
+  t.deepEqual(await a.executions.page('t1'), [])
 })
 
 test('a server that has lost a link to another server writes nothing for it: no start, no output, no end', async (t) => {
@@ -121,14 +129,14 @@ test('a server that has lost a link to another server writes nothing for it: no 
   t.is(await a.executions.append('t1/1', piece('t1', 0, 'one;'), undefined, true), 0)
   const claim = await b.link(1)
   t.deepEqual(await a.executions.take([offer(former, 2)]), [])
-  t.deepEqual(await a.executions.lose(former, why('t1/1')), [])
+  t.deepEqual(await a.executions.transition(asLost(why('t1/1')), { link: former }), [])
   // Until the takeover, the agent's messages may still arrive over the previous link.
   t.is(await a.executions.append('t1/1', piece('t1', 1, 'two;'), undefined, true), 1)
   const [sent] = await b.executions.takeOver(claim, new Set())
   t.like(sent?.output, { storedSequence: 1, stdoutBytes: 8 })
   t.deepEqual(await a.executions.takeOver(former, new Set()), [])
-  t.deepEqual(await a.executions.returnUnsent(former, ['t1/1']), [])
-  t.deepEqual(await a.executions.refuse(former, why('t1/1')), [])
+  t.deepEqual(await a.executions.transition(asReturned(['t1/1']), { marked: former }), [])
+  t.deepEqual(await a.executions.transition(asRefused(why('t1/1')), { marked: former }), [])
   await t.throwsAsync(a.executions.append('t1/1', piece('t1', 2, 'wrong'), undefined, true), elsewhere)
   await t.throwsAsync(a.executions.append('t1/1', piece('t1', 3, 'wrong'), undefined, true), elsewhere)
   await t.throwsAsync(a.executions.settle('t1/1', end('t1', 9)), elsewhere)
@@ -245,7 +253,7 @@ test('a reader of changes misses nothing that three servers write', async (t) =>
       return known.size === hostIds.length && [...known.values()].every(isFinal)
     }),
   ])
-  for (const { execution: one } of await reader.executions.ofTask('t1')) t.is(known.get(one.id), one.status)
+  for (const { execution: one } of await reader.executions.page('t1')) t.is(known.get(one.id), one.status)
   // Changes are repeated while the database server has an older transaction, including those of other tests.
   await until('no change is repeated', async () => {
     const news = await reader.executions.changes('t1', cursor)
@@ -285,7 +293,7 @@ test('a cancel during the start of many executions starts none afterwards and ca
   )
   await pause(a, 15)
   await a.executions.cancel('t1')
-  const after = (await a.executions.ofTask('t1')).map((running) => running.execution)
+  const after = (await a.executions.page('t1')).map((running) => running.execution)
   for (const { status, cancelRequested } of after) t.true(status === 'CANCELLED' || cancelRequested)
   const taken = (await taking).flat()
   t.deepEqual(
@@ -299,11 +307,11 @@ test('a task on hold at one server is not started, given up or ended by another'
   const [a, b] = servers as [Server, Server]
   await post(a, [1])
   const claim = await b.link(1)
-  await a.executions.hold(['t1'])
+  await a.executions.held.add(['t1'])
   t.deepEqual(await b.executions.take([offer(claim)]), [])
   t.deepEqual(await b.executions.waiting([1]), [])
   await until('the other server sees the hold', () => b.executions.held.has('t1'))
-  await b.executions.release()
+  await b.executions.held.clear()
   t.deepEqual(statuses(await b.executions.take([offer(claim)])), ['t1/1 RUNNING'])
   await until('the first server sees the release', () => !a.executions.held.has('t1'))
 })

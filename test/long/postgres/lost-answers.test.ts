@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
+import { asBegun, asLost, asOwnEnd } from '../../../src/server/storage/executions/transitions.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import type { Offer } from '../../../src/server/storage/ports/executions.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
@@ -109,13 +110,16 @@ test('output whose response was lost is stored once, and continues from there ov
 for (const isCarriedOut of [true, false])
   test(`over SSH output is not repeated: a piece that ${isCarriedOut ? 'was stored exists once' : 'was not stored is missing, and the result says so'}`, async (t) => {
     const { executions, member, lose, text } = await site(t, { overSsh: true })
-    await executions.begin(member, ['t1/1'])
+    await executions.transition(asBegun(['t1/1']), { owner: member })
     t.is(await executions.append('t1/1', piece(0), undefined, false), 0)
     lose('output append', { isCarriedOut })
     await t.throwsAsync(executions.append('t1/1', piece(1), undefined, false), away)
     t.is(await executions.append('t1/1', piece(2), undefined, false), 2)
     t.is(await text(), isCarriedOut ? '0;1;2;' : '0;2;')
-    const [ended] = await executions.end(member, 't1/1', { status: 'SUCCESS', exitCode: 0, error: null })
+    const [ended] = await executions.transition(
+      asOwnEnd('t1/1', { status: 'SUCCESS', exitCode: 0, error: null }),
+      { owner: member },
+    )
     t.is(ended?.outputComplete, isCarriedOut)
   })
 
@@ -143,9 +147,9 @@ test('characters that PostgreSQL text cannot hold are stored as replacement char
   await executions.take([await link()])
   const claim = (await link()).claim
   await executions.takeOver(claim, new Set())
-  const [lost] = await executions.lose(claim, [{ id: 't1/1', error: 'a\0b\ud800c' }])
+  const [lost] = await executions.transition(asLost([{ id: 't1/1', error: 'a\0b\ud800c' }]), { link: claim })
   t.is(lost?.status, 'LOST')
-  const stored = (await executions.ofTask('t1'))[0]?.execution
+  const stored = (await executions.page('t1'))[0]?.execution
   t.is(stored?.status, 'LOST')
   t.is(stored?.error, 'a\ufffdb\ufffdc')
 })

@@ -72,9 +72,9 @@ test('a task of many hosts is read, changed, followed and ended in pages, in the
   const inPlan = hostIds.toReversed()
   const hostsOf = (all: readonly { execution: { hostId: number } }[]) =>
     all.map((one) => one.execution.hostId)
-  t.deepEqual(hostsOf(await paged(() => executions.ofTask('t1'))), inPlan)
+  t.deepEqual(hostsOf(await paged(() => executions.page('t1'))), inPlan)
   t.deepEqual(
-    hostsOf(await paged(() => executions.ofHosts('t1', hostIds))).toSorted((a, b) => a - b),
+    hostsOf(await paged(() => executions.page('t1', { hostIds }))).toSorted((a, b) => a - b),
     hostIds,
   )
   const { cursor } = await executions.changes('t1', 0)
@@ -90,7 +90,7 @@ test('a task of many hosts is read, changed, followed and ended in pages, in the
     return more.executions.length === 0
   })
   t.is((await paged(() => executions.finish(member, 't1')))?.counts?.CANCELLED, hostCount)
-  t.deepEqual(await executions.ofTask('t1'), [])
+  t.deepEqual(await executions.page('t1'), [])
   const ended = await paged(() => results.read('t1'))
   t.deepEqual(
     ended?.results.map(({ hostId }) => hostId),
@@ -102,7 +102,7 @@ test('reading a task that ends between two pages returns nothing rather than a p
   const { executions, results, member, afterFirst } = await site(t)
   await executions.cancel('t1')
   Object.assign(afterFirst, { name: 'executions of task', run: () => executions.finish(member, 't1') })
-  t.deepEqual(await executions.ofTask('t1'), [])
+  t.deepEqual(await executions.page('t1'), [])
   t.is((await results.read('t1'))?.results.length, hostCount)
 })
 

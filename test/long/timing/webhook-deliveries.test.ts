@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import test from 'ava'
 import { createCluster } from '../../../src/server/storage/files/cluster.ts'
+import type { ExecutionReads } from '../../../src/server/storage/ports/executions.ts'
 import { createDeliveries } from '../../../src/server/webhooks/deliveries.ts'
 import { createWebhookEvents } from '../../../src/server/webhooks/events.ts'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
@@ -22,7 +23,7 @@ test('a server that loses a webhook and owns it again repeats each event at most
   const { id } = await services.webhooks.create({ name: 'a', url: 'https://a.example.org/', events: [] })
   const webhookEvents = await createWebhookEvents({
     store,
-    executions: { ofTask: async () => [] },
+    executions: { page: async () => [] } as unknown as ExecutionReads,
     fleet,
     clock,
     log,

@@ -1,3 +1,5 @@
+import type { Log } from '../../../disk/log.ts'
+
 /** Milliseconds that an acknowledgement waits for another write to join. */
 const longest = 1000
 /** Milliseconds that a younger one stays behind: most scripts end earlier, which leaves nothing to write. */
@@ -11,11 +13,13 @@ const settling = 100
 export class AckBatcher {
   #waiting: { id: string; at: number }[] = []
   #timer: NodeJS.Timeout | undefined
-  readonly #write: (ids: string[]) => Promise<void>
+  readonly #write: (ids: string[]) => Promise<unknown>
+  readonly #log: Log
 
   /** `write` gets execution ids; some of the executions may have ended. */
-  constructor(write: (ids: string[]) => Promise<void>) {
+  constructor(write: (ids: string[]) => Promise<unknown>, log: Log) {
     this.#write = write
+    this.#log = log
   }
 
   add(id: string): void {
@@ -37,7 +41,10 @@ export class AckBatcher {
   async #flush(until: number): Promise<void> {
     const young = this.#waiting.findIndex(({ at }) => at > until)
     const due = this.#waiting.splice(0, young < 0 ? this.#waiting.length : young)
-    if (due.length > 0) await this.#write(due.map(({ id }) => id))
+    if (due.length === 0) return
+    await this.#write(due.map(({ id }) => id)).catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'could not record that agents received their executions')
+    })
   }
 
   #arm(): void {

@@ -1,26 +1,48 @@
 import { isLaterPhase, type Phase } from '../../../core/tasks/gates.ts'
 import type { FinalStatus } from '../../../core/tasks/task.ts'
-import type { End, Execution, Offer, OutputSoFar, OwnEnd, RunningExecution } from '../ports/executions.ts'
+import type {
+  End,
+  Execution,
+  Offer,
+  OutputSoFar,
+  OwnEnd,
+  RunningExecution,
+  Transition,
+} from '../ports/executions.ts'
 
 /** Next state of an execution; null leaves it unchanged. */
 export type Decide = (current: Execution, output: OutputSoFar) => Execution | null
 
-/** Ends an execution now; fields that only its host reports keep their values. */
-export function ended(current: Execution, status: FinalStatus, at: string, error: string | null): Execution {
-  // The clock may have been set back since it started.
-  const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
-  return { ...current, status, completedAt, error }
-}
+type Ids = readonly string[]
+type DecideAt = Transition['decide']
+/** Decides with the error of the execution. */
+type DecideWith = (...of: [...Parameters<DecideAt>, error: string]) => Execution | null
+type Kind = Omit<Transition, 'which' | 'decide'>
 
-export const neverStarted =
-  (status: FinalStatus, at: string, error: (current: Execution) => string): Decide =>
-  (current) =>
-    current.status === 'PENDING' ? ended(current, status, at, error(current)) : null
+export const asDue = (ids: Ids): Transition =>
+  transition({ point: 'turn', unlessHeld: true }, ids, (current, _, dueAt) =>
+    current.status === 'PENDING' && current.dueAt === null ? { ...current, dueAt } : null,
+  )
 
-export const asDue =
-  (dueAt: string): Decide =>
-  (current) =>
-    current.status === 'PENDING' && current.dueAt === null ? { ...current, dueAt } : null
+export const asSkipped = (ids: Ids, error: string): Transition =>
+  transition({ point: 'skipped', unlessHeld: true }, ids, (current, _, at) =>
+    current.status === 'PENDING' ? ended(current, 'SKIPPED', at, error) : null,
+  )
+
+/** Ends due executions that were not sent. */
+export const asUnreachable = (ends: readonly End[]): Transition =>
+  ending({ point: 'unreachable', unlessHeld: true }, ends, unreachable)
+
+/**
+ * Marks due executions over SSH as started; the owner of the task runs them. Durable before it connects, so
+ * that a crash makes them LOST, not started twice.
+ */
+export const asBegun = (ids: Ids): Transition =>
+  transition({ point: 'sent', unlessHeld: true, claims: true }, ids, (current, _, at) =>
+    current.overSsh && current.dueAt !== null && current.status === 'PENDING'
+      ? { ...current, ...sentPart(at) }
+      : null,
+  )
 
 /**
  * Fields that sending sets, equal for all executions sent to this agent; without an agent, those over SSH.
@@ -29,77 +51,65 @@ export function sentPart(at: string, agent?: Offer['agent']): Partial<Execution>
   return { ...agent, status: 'RUNNING', sentAt: at, startedAt: at }
 }
 
-export const asBegun =
-  (at: string): Decide =>
-  (current) =>
-    current.overSsh && current.dueAt !== null && current.status === 'PENDING'
-      ? { ...current, ...sentPart(at) }
-      : null
+/** Ends an execution over SSH. */
+export const asOwnEnd = (id: string, { status, exitCode, error }: OwnEnd): Transition =>
+  transition({ point: 'settled' }, [id], (current, output, at) => {
+    if (current.status !== 'RUNNING' || !current.overSsh) return null
+    const { stdoutBytes, stderrBytes, truncated, incomplete } = output
+    const last = ended(current, status, at, error)
+    const duration = Date.parse(last.completedAt ?? '') - Date.parse(last.startedAt ?? '')
+    return { ...last, stdoutBytes, stderrBytes, truncated, outputComplete: !incomplete, exitCode, duration }
+  })
 
-function asUnsent(current: Execution): Execution {
-  const agent = { agentStoreId: null, agentInstanceId: null, agentJournal: null }
-  return { ...current, status: 'PENDING', sentAt: null, startedAt: null, ...agent }
-}
-
-/** Requeues an execution whose frame was not sent, or ends it if it was cancelled. */
-export const asReturned =
-  (at: string): Decide =>
-  (current) => {
+/** Requeues executions whose frames were not sent; ends those that were cancelled. */
+export const asReturned = (ids: Ids): Transition =>
+  transition({ point: 'returned' }, ids, (current, _, at) => {
     if (current.status !== 'RUNNING') return null
-    return current.cancelRequested ? ended(current, 'CANCELLED', at, null) : asUnsent(current)
-  }
+    return current.cancelRequested ? ended(current, 'CANCELLED', at, null) : unsent(current)
+  })
 
-/** Notes that the agent has confirmed the execution. */
-export const asNamed: Decide = (current) =>
-  current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
+/** Notes that the agent has confirmed the executions. */
+export const asNamed = (ids: Ids): Transition =>
+  transition({ point: 'named' }, ids, (current) =>
+    current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null,
+  )
 
-/** Moves to a later phase of the task; ignores any other. */
-export const asReached =
-  (phase: Phase, ofTask: readonly Phase[]): Decide =>
-  (current) => {
-    if (current.status !== 'RUNNING' || phase === 'SCRIPT' || !ofTask.includes(phase)) return null
-    return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
-  }
+/**
+ * Ends executions that were marked as sent, but must not run: their frames were not sent. Exit code 126, as of
+ * a shell that cannot run a command.
+ */
+export const asRefused = (ends: readonly End[]): Transition =>
+  ending({ point: 'settled' }, ends, (current, _, at, error) =>
+    current.status === 'RUNNING' ? { ...ended(unsent(current), 'FAILED', at, error), exitCode: 126 } : null,
+  )
 
-export const asTruncated: Decide = (current) => (current.truncated ? null : { ...current, truncated: true })
+/** Ends executions that were sent, and whose outcome cannot be known. */
+export const asLost = (ends: readonly End[]): Transition => ending({ point: 'lost' }, ends, lost)
 
-/** Ends an execution that the agent must not run: exit code 126, as of a shell that cannot run a command. */
-export const asRefused =
-  (at: string, error: (current: Execution) => string): Decide =>
-  (current) =>
-    current.status === 'RUNNING'
-      ? { ...ended(asUnsent(current), 'FAILED', at, error(current)), exitCode: 126 }
-      : null
-
-/** Ends an execution whose outcome is unknown; counts the stored output, because the total is unknown. */
-export const asLost =
-  (at: string, error: (current: Execution) => string): Decide =>
-  (current, { stdoutBytes, stderrBytes, truncated }) => {
-    if (current.status !== 'RUNNING') return null
-    const bytes = stdoutBytes + stderrBytes
-    const sentence =
-      bytes === 0 ? error(current) : `${error(current)}; ${bytes} bytes of its output are stored`
-    const lost = ended(current, 'LOST', at, sentence)
-    return { ...lost, stdoutBytes, stderrBytes, truncated, outputComplete: false }
-  }
-
-const asAbandoned =
-  (at: string): Decide =>
-  (current, output) => {
-    const error = () => 'the host was deleted'
-    const decide = current.status === 'PENDING' ? neverStarted('UNREACHABLE', at, error) : asLost(at, error)
-    return decide(current, output)
-  }
+/** Ends every execution of a removed host. */
+export const asRemoved = (hostId: number): Transition =>
+  transition({ point: null }, { hostId }, (current, output, at) => {
+    const end = current.status === 'PENDING' ? unreachable : lost
+    return end(current, output, at, 'the host was deleted')
+  })
 
 /** Ends RUNNING work of a revoked agent; PENDING work and work over SSH stay. */
-const asRevoked =
-  (at: string): Decide =>
-  (current, output) => {
-    const error = () => 'its agent was revoked while it ran; its end is unknown'
-    return current.overSsh ? null : asLost(at, error)(current, output)
-  }
+export const asRevoked = (hostId: number): Transition =>
+  transition({ point: null }, { hostId }, (current, output, at) =>
+    current.overSsh
+      ? null
+      : lost(current, output, at, 'its agent was revoked while it ran; its end is unknown'),
+  )
 
-export const partings = { removed: asAbandoned, revoked: asRevoked }
+/** Moves to a later phase of the task; ignores any other. */
+export const asReached = (id: string, phase: Phase, ofTask: readonly Phase[]): Transition =>
+  transition({ point: null }, [id], (current) => {
+    if (current.status !== 'RUNNING' || phase === 'SCRIPT' || !ofTask.includes(phase)) return null
+    return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
+  })
+
+export const asTruncated = (id: string): Transition =>
+  transition({ point: null }, [id], (current) => (current.truncated ? null : { ...current, truncated: true }))
 
 /** Cancels an execution; with `pendingOnly` a running one continues. */
 export const asCancelled =
@@ -109,29 +119,48 @@ export const asCancelled =
     if (how) return null
     // A base-protocol agent cannot cancel, so the script's outcome is unknown.
     if (current.agentStoreId === null && !current.overSsh)
-      return asLost(at, () => 'cancelled, but this agent cannot end scripts')(current, output)
+      return lost(current, output, at, 'cancelled, but this agent cannot end scripts')
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
 
-export const asOwnEnd =
-  ({ status, exitCode, error }: OwnEnd, at: string): Decide =>
-  (current, { stdoutBytes, stderrBytes, truncated, incomplete }) => {
-    if (current.status !== 'RUNNING' || !current.overSsh) return null
-    const last = ended(current, status, at, error)
-    const duration = Date.parse(last.completedAt ?? '') - Date.parse(last.startedAt ?? '')
-    const output = { stdoutBytes, stderrBytes, truncated, outputComplete: !incomplete }
-    return { ...last, ...output, exitCode, duration }
-  }
+/** Ends an execution now; fields that only its host reports keep their values. */
+function ended(current: Execution, status: FinalStatus, at: string, error: string | null): Execution {
+  // The clock may have been set back since it started.
+  const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
+  return { ...current, status, completedAt, error }
+}
 
-export function endsById(ends: readonly End[]): {
-  ids: string[]
-  error: (execution: Execution) => string
-} {
+const unreachable: DecideWith = (current, _, at, error) =>
+  current.status === 'PENDING' ? ended(current, 'UNREACHABLE', at, error) : null
+
+/** Counts the stored output, because the total is unknown. */
+const lost: DecideWith = (current, { stdoutBytes, stderrBytes, truncated }, at, error) => {
+  if (current.status !== 'RUNNING') return null
+  const bytes = stdoutBytes + stderrBytes
+  const sentence = bytes === 0 ? error : `${error}; ${bytes} bytes of its output are stored`
+  const output = { stdoutBytes, stderrBytes, truncated, outputComplete: false }
+  return { ...ended(current, 'LOST', at, sentence), ...output }
+}
+
+function unsent(current: Execution): Execution {
+  const agent = { agentStoreId: null, agentInstanceId: null, agentJournal: null }
+  return { ...current, status: 'PENDING', sentAt: null, startedAt: null, ...agent }
+}
+
+function transition(kind: Kind, which: Transition['which'], decide: DecideAt): Transition {
+  return { ...kind, which, decide }
+}
+
+function ending(kind: Kind, ends: readonly End[], decide: DecideWith): Transition {
   const errors = new Map(ends.map(({ id, error }) => [id, error]))
-  return { ids: [...errors.keys()], error: ({ id }) => errors.get(id) ?? '' }
+  return transition(kind, [...errors.keys()], (...of) => decide(...of, errors.get(of[0].id) ?? ''))
 }
 
 /** Whether its agent has confirmed it or sent output of it. */
 export function isReceived({ execution, output }: RunningExecution): boolean {
   return execution.named || output.storedSequence >= 0
 }
+
+/** Order in which executions are sent to a host: longest due first. */
+export const byDueAt = (one: Execution, other: Execution): number =>
+  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1

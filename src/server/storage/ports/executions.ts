@@ -1,3 +1,4 @@
+import type { FaultPoint } from '../../../core/fault-point.ts'
 import type { ScriptComplete, ScriptOutput } from '../../../core/protocol/messages.ts'
 import type { Phase } from '../../../core/tasks/gates.ts'
 import type { Counts, TaskResult } from '../../../core/tasks/task.ts'
@@ -58,93 +59,53 @@ export interface End {
   error: string
 }
 
-/**
- * All running tasks and their executions, for every server of a store. Each change is one durable step on a
- * set, guarded by the stored state. It allows only transitions of `mayBecome`, never out of a final state, and
- * no starts in a held task. It refuses writes by a server that has lost its task (`by`) or its link (`claim`).
- * Returns the executions that changed and publishes hints: `task` for followers, `lane` for the server with
- * the link of a host that has something to take or to cancel. Rejects with `unavailable`, with nothing
- * changed, if the disk refuses.
- */
-export interface Executions {
-  /**
-   * Writes a new task in one step with the writes of `also`. If `also` returns a value other than null,
-   * nothing is written and that value is returned.
-   */
-  create<T>(
-    task: TaskRecord,
-    executions: readonly ExecutionRecord[],
-    also: (tx: Transaction) => Promise<T | null>,
-  ): Promise<T | null>
+type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
 
-  due(by: Member, ids: readonly string[]): Promise<Execution[]>
-  skip(by: Member, ids: readonly string[], error: string): Promise<Execution[]>
-  /** Ends due executions that were not sent. */
-  unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
-  pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /** Ends the task and stores its results, in one step with writes of `also`; null while an execution is open. */
-  finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
+/** A step on executions as a pure value; `storage/executions/transitions.ts` has all of them. */
+export interface Transition {
+  /** Ids, or a host: all of its executions that have not ended. */
+  readonly which: readonly string[] | { readonly hostId: number }
+  /** Fault points around its write; null for none. */
+  readonly point: PointOf<FaultPoint> | null
+  /** Next state of an execution; null leaves it unchanged. `at`: now, ISO 8601. */
+  readonly decide: (current: Execution, output: OutputSoFar, at: string) => Execution | null
+  /** Skips tasks that a restore holds. */
+  readonly unlessHeld?: boolean
+  /** The owner of the task takes the executions, like a link those that it sends. */
+  readonly claims?: boolean
+}
 
-  /**
-   * Ends pending executions and requests the end of running ones; with `pendingOnly` those continue. Rejects
-   * with `conflict` if the task has ended.
-   */
-  cancel(taskId: string, how?: { pendingOnly: true; error: string }): Promise<Execution[]>
-  /** Ends every execution of a removed host, or the RUNNING ones of a host whose agent was revoked. */
-  abandon(hostId: number, parting: 'removed' | 'revoked'): Promise<Execution[]>
+/** Right to take a step: a server that has lost the task or the link changes nothing. */
+export type Guard =
+  /** The server still owns the task. */
+  | { readonly owner: Member }
+  /** The link is the current one of its host. */
+  | { readonly link: LinkClaim }
+  /** The execution was marked for this link, or taken over by it. */
+  | { readonly marked: Pick<LinkClaim, 'epoch'> }
 
-  /** Marks due executions over SSH as started. The task's owner runs them. */
-  begin(by: Member, ids: readonly string[]): Promise<Execution[]>
-  end(by: Member, id: string, end: OwnEnd): Promise<Execution[]>
+/** Tasks in which nothing starts until a person confirms that the store was restored. */
+export interface HeldTasks {
+  has(taskId: string): boolean
+  ids(): string[]
+  /** Holds those of the tasks that still have something to start, at once. */
+  add(taskIds: Iterable<string>): Promise<void>
+  /** Releases all. */
+  clear(): Promise<void>
+}
 
-  /** Marks due executions of these hosts as sent, longest due first, up to capacity; none over SSH. */
-  take(offers: readonly Offer[]): Promise<Execution[]>
-  /** Requeues executions whose frames were not sent, unless a newer link has taken them over. */
-  returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>
-  /**
-   * Executions sent to the host that have not ended, for a HELLO; includes all marked for an older link. From
-   * here on the claim has them: the older link cannot return any.
-   */
-  takeOver(claim: LinkClaim, except: ReadonlySet<string>): Promise<RunningExecution[]>
-  /** Marks executions that the agent listed in a HELLO. */
-  named(claim: LinkClaim, ids: readonly string[]): Promise<void>
-  /** Notes that the agent has the execution. Durable soon; callers do not wait. */
-  received(id: string): void
-  /** Ends executions as FAILED that were marked as sent, but must not run; their frames were not sent. */
-  refuse(claim: LinkClaim, ends: readonly End[]): Promise<Execution[]>
-  /** Ends executions as LOST: they were sent, and their outcome cannot be known. */
-  lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
-  /**
-   * Appends a piece of output, in the order of the calls. Resolves with the sequence up to which all is
-   * stored, once the piece is durable or dropped: as a duplicate, past a gap or past the limit. Null if an
-   * earlier refusal dropped it too.
-   */
-  append(
-    id: string,
-    output: ScriptOutput,
-    json: Uint8Array | undefined,
-    isOurs: boolean,
-  ): Promise<number | null>
-  reached(id: string, phase: Phase): Promise<void>
-  /** Ends an execution as its agent reports; no effect if it has ended already. */
-  settle(id: string, end: ReportedEnd): Promise<Execution[]>
-  /** Notes a result that arrived after a final state, once; in the task's results if the task has ended. */
-  late(taskId: string, hostId: number, result: NonNullable<TaskResult['lateResult']>): Promise<void>
-
-  /** Like Store.transact, with the number of the host's executions that have not ended. */
-  transactWithOpen<T>(hostId: number, work: (tx: Transaction, open: number) => Promise<T>): Promise<T>
-
+/** Executions of running tasks, as all servers of the store changed them. */
+export interface ExecutionReads {
   /**
    * Execution of a running task; undefined also if the host is not part of it. Executions that this server
    * marked as sent or took over are current, in the order of the calls.
    */
   find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
-  /** Executions of a task on these hosts; empty if it is not running. */
-  ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]>
-  /** In the order of the plan, all or a part; empty if the task is not running. */
-  ofTask(taskId: string, part?: Part): Promise<RunningExecution[]>
+  /** Executions of a task in plan order, or of some hosts in any order; empty if it is not running. */
+  page(taskId: string, part?: Part): Promise<RunningExecution[]>
   /** RUNNING executions of a host, then due PENDING ones, longest due first; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
+  /** Filters hosts with executions to take. */
   waiting(hostIds: readonly number[]): Promise<number[]>
   /** Number of executions that the host has to take; may be slightly stale, because each heartbeat asks. */
   waitingOn(hostId: number): Promise<number>
@@ -157,11 +118,66 @@ export interface Executions {
   running(): Promise<string[]>
   /** Load of all servers: running tasks, RUNNING executions, and due PENDING ones. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>
+}
 
-  /** Tasks in which nothing starts until a person confirms that the store was restored. */
-  readonly held: ReadonlySet<string>
-  /** Holds those of the tasks that still have something to start, at once. */
-  hold(taskIds: Iterable<string>): Promise<void>
-  release(): Promise<void>
+/**
+ * All running tasks and their executions, for every server of a store. Each change is one durable step on a
+ * set, guarded by the stored state. It allows only transitions of `mayBecome`, never out of a final state, and
+ * no starts in a held task. It refuses writes by a server that has lost its task or its link. Returns the
+ * executions that changed and publishes hints: `task` for followers, `lane` for the server with the link of a
+ * host that has something to take or to cancel. Rejects with `unavailable`, with nothing changed, if the disk
+ * refuses.
+ */
+export interface Executions extends ExecutionReads {
+  /**
+   * Writes a new task in one step with the writes of `also`. If `also` returns a value other than null,
+   * nothing is written and that value is returned.
+   */
+  create<T>(
+    task: TaskRecord,
+    executions: readonly ExecutionRecord[],
+    also: (tx: Transaction) => Promise<T | null>,
+  ): Promise<T | null>
+  /** Without a guard, any server may take the step. */
+  transition(step: Transition, guard: Guard | null): Promise<Execution[]>
+  pause(by: Member, taskId: string, until: string | null): Promise<void>
+  /**
+   * Ends pending executions and requests the end of running ones; with `pendingOnly` those continue. Rejects
+   * with `conflict` if the task has ended.
+   */
+  cancel(taskId: string, how?: { pendingOnly: true; error: string }): Promise<Execution[]>
+  /** Ends the task and stores its results, in one step with writes of `also`; null while an execution is open. */
+  finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
+
+  /** Marks due executions of these hosts as sent, longest due first, up to capacity; none over SSH. */
+  take(offers: readonly Offer[]): Promise<Execution[]>
+  /**
+   * Executions sent to the host that have not ended, for a HELLO; includes all marked for an older link. From
+   * here on the claim has them: the older link cannot return any.
+   */
+  takeOver(claim: LinkClaim, except: ReadonlySet<string>): Promise<RunningExecution[]>
+  /** Notes that the agent has the execution. Durable soon; callers do not wait. */
+  received(id: string): void
+  /**
+   * Appends a piece of output, in the order of the calls. Resolves with the sequence up to which all is
+   * stored, once the piece is durable or dropped: as a duplicate, past a gap or past the limit. Null if an
+   * earlier refusal dropped it too.
+   */
+  append(
+    id: string,
+    output: ScriptOutput,
+    json: Uint8Array | undefined,
+    isOurs: boolean,
+  ): Promise<number | null>
+  /** Notes a later phase of the task; ignores any other. */
+  reached(id: string, phase: Phase): Promise<void>
+  /** Ends an execution as its agent reports; no effect if it has ended already. */
+  settle(id: string, end: ReportedEnd): Promise<Execution[]>
+  /** Notes a result that arrived after a final state, once; in the task's results if the task has ended. */
+  late(taskId: string, hostId: number, result: NonNullable<TaskResult['lateResult']>): Promise<void>
+
+  /** Like Store.transact, with the number of the host's executions that have not ended. */
+  transactWithOpen<T>(hostId: number, work: (tx: Transaction, open: number) => Promise<T>): Promise<T>
+  readonly held: HeldTasks
   close(): Promise<void>
 }

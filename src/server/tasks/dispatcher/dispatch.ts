@@ -6,6 +6,7 @@ import { hostVariables, type KnownHost } from '../../../core/scripts/host-variab
 import { limitWords, notEnforced } from '../../../core/tasks/limits.ts'
 import { isoTime } from '../../../disk/clock.ts'
 import type { Log } from '../../../disk/log.ts'
+import { asRefused, asReturned } from '../../storage/executions/transitions.ts'
 import { signatureLife } from '../../storage/keys/keys.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { LinkClaim } from '../../storage/ports/cluster.ts'
@@ -73,7 +74,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
   async function requeueAll({ unsent }: HostState): Promise<void> {
     for (const claim of new Set(unsent.values())) {
       const ids = [...unsent].flatMap(([id, its]) => (its === claim ? [id] : []))
-      parts.ended(await executions.returnUnsent(claim, ids))
+      parts.ended(await executions.transition(asReturned(ids), { marked: claim }))
       for (const id of ids) unsent.delete(id)
     }
   }
@@ -249,7 +250,7 @@ function createSending(parts: EngineParts, states: HostStates): Sending {
     }
     for (const [claim, ends] of refused)
       try {
-        parts.ended(await executions.refuse(claim, ends))
+        parts.ended(await executions.transition(asRefused(ends), { marked: claim }))
       } catch (error) {
         log.warn({ err: error }, 'could not store the executions that agents cannot run')
         unsent.push(...ends.map(({ id }) => id))

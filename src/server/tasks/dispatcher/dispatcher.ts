@@ -1,7 +1,7 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
 import { isLaterPhase, phases } from '../../../core/tasks/gates.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
-import { isReceived } from '../../storage/executions/transitions.ts'
+import { asLost, asNamed, isReceived } from '../../storage/executions/transitions.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { End, Execution, RunningExecution } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
@@ -139,10 +139,7 @@ function createReconcile(
     }
     const news = named.filter(({ execution }) => !execution.named)
     if (news.length > 0)
-      await executions.named(
-        claim,
-        news.map(({ execution }) => execution.id),
-      )
+      await executions.transition(asNamed(news.map(({ execution }) => execution.id)), { marked: claim })
     for (const running of named) {
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
       // A phase before the stored one comes from an older copy of the journal.
@@ -150,7 +147,7 @@ function createReconcile(
       resume(link, state, running, !isBehind && !links.refuses(link.hostId))
       if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }
-    if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
+    if (lost.length > 0) parts.ended(await executions.transition(asLost(lost), { link: claim }))
     // Cancels go first, so that the agent refuses the execution.
     for (const execution of again) if (execution.cancelRequested) cancel(link, state, execution)
     await dispatch.resend(link, again)

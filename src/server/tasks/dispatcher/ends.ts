@@ -2,6 +2,7 @@ import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { ScriptComplete } from '../../../core/protocol/messages.ts'
 import { longestRun } from '../../../core/tasks/gates.ts'
 import { fetchedId } from '../../files/files.ts'
+import { asLost } from '../../storage/executions/transitions.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
@@ -81,9 +82,10 @@ export function createSilent(parts: EngineParts, states: HostStates) {
       if (link.hello && named.has(taskId)) heard.set(taskId, now)
       else if (now - at > silence && isTooSilent(await longestOf(taskId), now - at))
         parts.ended(
-          await executions.lose(link.claim, [
-            { id: `${taskId}/${link.hostId}`, error: silentError(now - at) },
-          ]),
+          await executions.transition(
+            asLost([{ id: `${taskId}/${link.hostId}`, error: silentError(now - at) }]),
+            { link: link.claim },
+          ),
         )
     }
   }

@@ -1,6 +1,7 @@
 import { longestTimer } from '../../../core/protocol/bounds.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../../disk/clock.ts'
+import { asDue, asSkipped } from '../../storage/executions/transitions.ts'
 import type { Execution } from '../../storage/ports/executions.ts'
 import type { Transaction } from '../../storage/ports/store.ts'
 import type { ExecutionRecord, TaskRecord } from '../../storage/records/task.ts'
@@ -88,7 +89,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   /** Rebuilds the plan from the store after a failed step. */
   async function replan(task: TaskRunner): Promise<void> {
     const record = await store.get('tasks', task.id)
-    const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
+    const all = (await executions.page(task.id)).map(({ execution }) => execution)
     task.isStale = false
     if (!record) return
     task.pauseUntil = record.pauseUntil
@@ -104,7 +105,8 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     task.note(changed, clock.monotonic())
     if (executions.held.has(task.id)) return finish(task)
     const { skip, start, pauseUntil, done } = task.plan.decide(steadyNow())
-    if (skip.length > 0) parts.ended(await executions.skip(member, task.idsAt(skip), tooManyFailed))
+    if (skip.length > 0)
+      parts.ended(await executions.transition(asSkipped(task.idsAt(skip), tooManyFailed), { owner: member }))
     if (start.length > 0) await begin(task, await due(task, start))
     else if (task.type === 'INSTALL') await begin(task, [])
     await pause(task, pauseUntil)
@@ -112,7 +114,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   }
 
   async function due(task: TaskRunner, positions: readonly number[]): Promise<Execution[]> {
-    const changed = await executions.due(member, task.idsAt(positions))
+    const changed = await executions.transition(asDue(task.idsAt(positions)), { owner: member })
     task.note(changed, clock.monotonic())
     return changed
   }
@@ -148,7 +150,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   async function takeUp(taskId: string): Promise<void> {
     const { cursor } = await executions.changes(taskId, Number.POSITIVE_INFINITY)
     const record = await store.get('tasks', taskId)
-    const all = (await executions.ofTask(taskId)).map(({ execution }) => execution)
+    const all = (await executions.page(taskId)).map(({ execution }) => execution)
     if (record?.status !== 'RUNNING' || all.length === 0 || owned.has(taskId)) return
     const task = new TaskRunner(record, all, planOf(record, all), clock.monotonic())
     task.cursor = cursor

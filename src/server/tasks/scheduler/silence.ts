@@ -1,6 +1,7 @@
 import { exactSpan } from '../../../core/checks/words.ts'
 import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/hosts/host-status.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
+import { asLost, asUnreachable } from '../../storage/executions/transitions.ts'
 import type { End } from '../../storage/ports/executions.ts'
 import type { PresenceView } from '../../storage/ports/presence.ts'
 import type { EngineParts } from '../parts.ts'
@@ -38,7 +39,8 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
     for (const [id, watch] of watches)
       if (notes.has(id)) add(id, watch.away(now))
       else if (watch.linked(now)) due.push(Number(id.slice(id.lastIndexOf('/') + 1)))
-    for (const { execution, output } of due.length === 0 ? [] : await executions.ofHosts(taskId, due))
+    const linked = due.length === 0 ? [] : await executions.page(taskId, { hostIds: due })
+    for (const { execution, output } of linked)
       add(execution.id, watches.get(execution.id)?.hear(now, output.storedSequence))
     return ends
   }
@@ -47,7 +49,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
     async sweep(): Promise<void> {
       for (const task of owned.values()) {
         const all = executions.held.has(task.id)
-          ? (await executions.ofTask(task.id)).map(({ execution }) => execution)
+          ? (await executions.page(task.id)).map(({ execution }) => execution)
           : [...task.open.values()]
         if (all.length === 0 && task.notes.size === 0) continue
         await publishAway(task, all)
@@ -57,7 +59,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
           continue
         }
         const ends = await lostEnds(task)
-        if (ends.length > 0) parts.ended(await executions.lose(member, ends))
+        if (ends.length > 0) parts.ended(await executions.transition(asLost(ends), { owner: member }))
       }
     },
   }
@@ -201,7 +203,7 @@ export function createUnreachable(
       id: execution.id,
       error: whyAway(execution, views.get(execution.hostId)),
     }))
-    parts.ended(await executions.unreachable(member, ends))
+    parts.ended(await executions.transition(asUnreachable(ends), { owner: member }))
   }
 
   async function poll(due: readonly OpenExecution[]): Promise<void> {

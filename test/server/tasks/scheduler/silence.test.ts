@@ -17,8 +17,8 @@ test('time without a lookup of links does not count against hosts with waiting e
   const parts = {
     executions: {
       held: new Set(),
-      unreachable: async (_member: unknown, ends: { id: string }[]) => {
-        state.given.push(...ends.map(({ id }) => id))
+      transition: async ({ which }: { which: string[] }) => {
+        state.given.push(...which)
         return []
       },
     },

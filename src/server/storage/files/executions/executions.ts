@@ -1,12 +1,11 @@
 import { faultPoint } from '#fault-point'
 import { isFinal } from '../../../../core/tasks/task.ts'
 import { settled } from '../../executions/ends.ts'
-import { asBegun, asOwnEnd, asReached, asTruncated } from '../../executions/transitions.ts'
+import { asReached, asTruncated, sentPart } from '../../executions/transitions.ts'
 import { gateOf } from '../../output-line.ts'
-import type { Executions } from '../../ports/executions.ts'
+import type { Execution, ExecutionReads, Executions } from '../../ports/executions.ts'
+import type { Transaction } from '../../ports/store.ts'
 import { partOf } from '../results.ts'
-import { createEnds } from './ends.ts'
-import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
 import { createTaskSteps } from './task-steps.ts'
 
@@ -20,80 +19,83 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
     tasks.add(task, executions, await outputs.progress(task.id))
   }
   return {
+    transition: (step, guard) => steps.transition(step, guard),
     ...createTaskSteps(steps),
-    /** Writes the record before the host is contacted, so that a crash makes it LOST, not started twice. */
-    begin: (by, ids) => steps.changeOwned(by, 'sent', ids, steps.unlessHeld(asBegun(steps.now()))),
-    end: (by, id, end) => steps.changeOwned(by, 'settled', [id], asOwnEnd(end, steps.now())),
     ...createSending(steps),
     ...createReceiving(steps),
-    ...createEnds(deps, tasks),
-    ...createQueries(steps),
-    held,
-    async hold(taskIds) {
-      for (const taskId of taskIds) if ((tasks.get(taskId)?.counts.PENDING ?? 0) > 0) held.add(taskId)
-    },
-    release: async () => held.clear(),
-    close: () => steps.acks.close(),
-  }
-}
-
-function createQueries({
-  tasks,
-  isWaiting,
-  deps: { store },
-}: Steps): Pick<
-  Executions,
-  | 'transactWithOpen'
-  | 'find'
-  | 'ofHosts'
-  | 'ofTask'
-  | 'ofHost'
-  | 'waiting'
-  | 'waitingOn'
-  | 'counts'
-  | 'changes'
-  | 'changedTasks'
-  | 'running'
-  | 'load'
-> {
-  return {
+    ...createReads(steps),
     transactWithOpen: (hostId, work) =>
       store.transact(async (tx) => {
         const all = await tx.find('executions', 'hostId', hostId)
         return work(tx, all.filter(({ status }) => !isFinal(status)).length)
       }),
-    async find(taskId, hostId) {
-      const task = tasks.get(taskId)
-      const execution = task?.ofHost(hostId)
-      return execution && task?.withOutput(execution)
+    held: {
+      has: (taskId) => held.has(taskId),
+      ids: () => [...held],
+      async add(taskIds) {
+        for (const taskId of taskIds) if ((tasks.get(taskId)?.counts.PENDING ?? 0) > 0) held.add(taskId)
+      },
+      clear: async () => held.clear(),
     },
-    async ofHosts(taskId, hostIds) {
-      const task = tasks.get(taskId)
-      return hostIds.flatMap((hostId) => {
-        const execution = task?.ofHost(hostId)
-        return task && execution ? [task.withOutput(execution)] : []
-      })
+    close: () => steps.acks.close(),
+  }
+}
+
+function createSending(steps: Steps): Pick<Executions, 'take' | 'takeOver' | 'received'> {
+  const { tasks } = steps
+  const { store, links } = steps.deps
+  return {
+    /** Writes the record before the frame is sent: at most one start for each host and task (contract §4). */
+    async take(offers) {
+      const byHost = new Map(offers.map((offer) => [offer.claim.hostId, offer]))
+      const choose = async (tx: Transaction) => {
+        const chosen: string[] = []
+        const read = (ids: readonly string[]) => tx.getMany('executions', ids)
+        for (const { claim, capacity } of offers) {
+          if (!links.isCurrentNow(claim)) continue
+          const open = tasks.openOn(claim.hostId)
+          if (open) chosen.push(...(await open.next(capacity, read, steps.isWaiting)).map(({ id }) => id))
+        }
+        return chosen
+      }
+      const at = steps.now()
+      const decide = (current: Execution): Execution | null => {
+        const agent = byHost.get(current.hostId)?.agent
+        return agent && steps.isWaiting(current) ? { ...current, ...sentPart(at, agent) } : null
+      }
+      // Set the epoch before a newer link can take them over.
+      const staged = (changed: Execution[]) => {
+        for (const execution of changed) {
+          const live = tasks.of(execution).live(execution.position)
+          live.epoch = byHost.get(execution.hostId)?.claim.epoch ?? null
+        }
+      }
+      return steps.change('sent', choose, decide, { staged })
     },
-    async ofTask(taskId, part) {
-      const task = tasks.get(taskId)
-      return task ? partOf(task.executions, part).map((execution) => task.withOutput(execution)) : []
+
+    async takeOver(claim, except) {
+      const own = async (reads: Pick<Transaction, 'find'>) => {
+        if (!links.isCurrentNow(claim)) return []
+        const found = await reads.find('executions', 'hostId', claim.hostId)
+        const sent = found.filter(
+          ({ id, status, overSsh }) => status === 'RUNNING' && !overSsh && !except.has(id),
+        )
+        for (const execution of sent) tasks.of(execution).live(execution.position).epoch = claim.epoch
+        return sent
+      }
+      // In a transaction, which runs after the writes in flight to the disk. On a full disk there are none.
+      const isFull = store.readOnlyReason !== null
+      const sent = isFull ? await own(store) : await store.transact(own).catch(() => own(store))
+      return sent.map((execution) =>
+        tasks.of(execution).withOutput(tasks.execution(execution.id) ?? execution),
+      )
     },
-    ofHost: async (hostId) =>
-      (tasks.openOn(hostId)?.all() ?? [])
-        .filter((execution) => execution.status === 'RUNNING' || isWaiting(execution))
-        .map((execution) => tasks.of(execution).withOutput(execution)),
-    waiting: async (hostIds) =>
-      hostIds.filter((hostId) => tasks.openOn(hostId)?.waiting.some(isWaiting) === true),
-    waitingOn: async (hostId) => tasks.openOn(hostId)?.waiting.filter(isWaiting).length ?? 0,
-    counts: async (taskId) => tasks.get(taskId)?.counts ?? null,
-    changes: async (taskId, after) => tasks.get(taskId)?.changes(after) ?? { executions: [], cursor: after },
-    // Checking each of them costs nothing here.
-    changedTasks: async (taskIds, after) => ({ taskIds: [...taskIds], cursor: after }),
-    running: async () => tasks.ids(),
-    async load() {
-      const open = tasks.open()
-      const running = open.filter(({ status }) => status === 'RUNNING').length
-      return { tasks: tasks.ids().length, running, waiting: open.length - running }
+
+    received(id) {
+      const execution = tasks.execution(id)
+      if (execution?.status !== 'RUNNING' || execution.named) return
+      tasks.of(execution).receive(execution)
+      steps.acks.add(id)
     },
   }
 }
@@ -125,15 +127,52 @@ function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reached' | 
         },
         isTruncated: () => tasks.execution(id)?.truncated === true,
         async noteTruncated() {
-          await steps.change(null, [id], asTruncated)
+          await steps.transition(asTruncated(id), null)
         },
       })
     },
     async reached(id, phase) {
       const execution = tasks.execution(id)
-      if (execution) await steps.change(null, [id], asReached(phase, tasks.of(execution).phases))
+      if (execution) await steps.transition(asReached(id, phase, tasks.of(execution).phases), null)
     },
     settle: (id, end) =>
       steps.change('settled', [id], (current, output) => settled(end, output, current, clock.now())),
+  }
+}
+
+function createReads({ tasks, isWaiting }: Steps): ExecutionReads {
+  return {
+    async find(taskId, hostId) {
+      const task = tasks.get(taskId)
+      const execution = task?.ofHost(hostId)
+      return execution && task?.withOutput(execution)
+    },
+    async page(taskId, part) {
+      const task = tasks.get(taskId)
+      if (!task) return []
+      // In the order of the hosts, without a look at the others.
+      const found =
+        part && 'hostIds' in part
+          ? part.hostIds.flatMap((hostId) => task.ofHost(hostId) ?? [])
+          : partOf(task.executions, part)
+      return found.map((execution) => task.withOutput(execution))
+    },
+    ofHost: async (hostId) =>
+      (tasks.openOn(hostId)?.all() ?? [])
+        .filter((execution) => execution.status === 'RUNNING' || isWaiting(execution))
+        .map((execution) => tasks.of(execution).withOutput(execution)),
+    waiting: async (hostIds) =>
+      hostIds.filter((hostId) => tasks.openOn(hostId)?.waiting.some(isWaiting) === true),
+    waitingOn: async (hostId) => tasks.openOn(hostId)?.waiting.filter(isWaiting).length ?? 0,
+    counts: async (taskId) => tasks.get(taskId)?.counts ?? null,
+    changes: async (taskId, after) => tasks.get(taskId)?.changes(after) ?? { executions: [], cursor: after },
+    // Checking each of them costs nothing here.
+    changedTasks: async (taskIds, after) => ({ taskIds: [...taskIds], cursor: after }),
+    running: async () => tasks.ids(),
+    async load() {
+      const open = tasks.open()
+      const running = open.filter(({ status }) => status === 'RUNNING').length
+      return { tasks: tasks.ids().length, running, waiting: open.length - running }
+    },
   }
 }

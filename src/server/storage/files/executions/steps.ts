@@ -5,8 +5,7 @@ import type { Log } from '../../../../disk/log.ts'
 import { AckBatcher } from '../../executions/ack-batcher.ts'
 import { noOutput } from '../../executions/live-output.ts'
 import { asNamed, type Decide } from '../../executions/transitions.ts'
-import type { Member } from '../../ports/cluster.ts'
-import type { Execution, OutputSoFar } from '../../ports/executions.ts'
+import type { Execution, Guard, OutputSoFar, Transition } from '../../ports/executions.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Outputs, Results } from '../../ports/outputs.ts'
 import type { Store, Transaction } from '../../ports/store.ts'
@@ -14,16 +13,6 @@ import type { ExecutionRecord } from '../../records/task.ts'
 import type { MemoryCluster } from '../cluster.ts'
 import { RunningTasks } from './running-tasks.ts'
 
-export type Point =
-  | 'turn'
-  | 'sent'
-  | 'returned'
-  | 'named'
-  | 'settled'
-  | 'lost'
-  | 'unreachable'
-  | 'skipped'
-  | 'cancelled'
 type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (string | Execution | undefined)[]>)
 
 export interface ExecutionsDependencies {
@@ -51,10 +40,8 @@ export class Steps {
     this.acks = new AckBatcher(async (ids) => {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
-      await this.change('named', open, asNamed).catch((error: unknown) => {
-        log.warn({ err: error }, 'could not record that agents received their executions')
-      })
-    })
+      await this.transition(asNamed(open), null)
+    }, log)
   }
 
   now(): string {
@@ -69,13 +56,35 @@ export class Steps {
   readonly isWaiting = ({ status, taskId }: Execution): boolean =>
     status === 'PENDING' && !this.held.has(taskId)
 
+  /** See Executions.transition. */
+  transition({ which, point, decide, unlessHeld }: Transition, guard: Guard | null): Promise<Execution[]> {
+    const at = this.now()
+    const choice =
+      'hostId' in which ? (tx: Transaction) => tx.find('executions', 'hostId', which.hostId) : which
+    const mayChange = (current: Execution) =>
+      this.#permits(guard, current) && !(unlessHeld && this.held.has(current.taskId))
+    return this.change(point, choice, (current, output) =>
+      mayChange(current) ? decide(current, output, at) : null,
+    )
+  }
+
+  /** Whether the guard lets a step change the execution. */
+  #permits(guard: Guard | null, { id, taskId }: Execution): boolean {
+    const { links, ownership } = this.deps
+    if (guard === null) return true
+    if ('owner' in guard) return ownership.holdsNow(guard.owner, taskId)
+    if ('link' in guard) return links.isCurrentNow(guard.link)
+    const known = this.tasks.execution(id)
+    return known !== undefined && this.tasks.of(known).live(known.position).epoch === guard.marked.epoch
+  }
+
   /**
    * Changes executions in one durable step. `decide` gets the newest record of each that has not ended, and
    * returns the next one, or null to leave it. `staged` is called once later steps see the changes, before
    * they are durable.
    */
   async change(
-    point: Point | null,
+    point: Transition['point'],
     choice: Choice,
     decide: Decide,
     {
@@ -100,6 +109,8 @@ export class Steps {
       arrived = this.tasks.staged(changed)
       if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.before`)
       staged?.(changed)
+      // Links see them from here on, so that both steps share an fsync.
+      if (point === 'turn') queueMicrotask(() => this.tasks.hintQueues(changed))
       return changed
     })
     this.acks.join()
@@ -113,18 +124,5 @@ export class Steps {
     if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
     // Links were notified when the turn was staged.
     return this.tasks.apply(changed, point !== 'turn')
-  }
-
-  /** Applies the decision unless a restore holds the task. */
-  unlessHeld(decide: Decide): Decide {
-    return (current, output) => (this.held.has(current.taskId) ? null : decide(current, output))
-  }
-
-  /** Like `change`, for executions whose task this server still owns. */
-  changeOwned(by: Member, point: Point, ids: readonly string[], decide: Decide): Promise<Execution[]> {
-    const { ownership } = this.deps
-    return this.change(point, ids, (current, output) =>
-      ownership.holdsNow(by, current.taskId) ? decide(current, output) : null,
-    )
   }
 }

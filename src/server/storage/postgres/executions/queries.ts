@@ -1,25 +1,10 @@
 import { emptyCounts, type ResultStatus } from '../../../../core/tasks/task.ts'
-import type { Executions, RunningExecution } from '../../ports/executions.ts'
+import type { Clock } from '../../../../disk/clock.ts'
+import type { ExecutionReads, Executions, RunningExecution } from '../../ports/executions.ts'
+import type { Database } from '../connection/database.ts'
 import { createChanges } from './changes.ts'
 import { columns, idOf, isThere, type Row, readPaged, rowsAtOnce, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
-import { createWaiting, createWaitingCounts } from './waiting.ts'
-
-type Queries = Pick<
-  Executions,
-  | 'transactWithOpen'
-  | 'find'
-  | 'ofHosts'
-  | 'ofTask'
-  | 'ofHost'
-  | 'waiting'
-  | 'waitingOn'
-  | 'counts'
-  | 'changes'
-  | 'changedTasks'
-  | 'running'
-  | 'load'
->
 
 const isNotHeld = 'e.task_id <> all (array(select task_id from rsm.held))'
 
@@ -47,9 +32,8 @@ const openText = `select count(*) as count from rsm.executions where host_id = $
 export function createQueries(
   steps: Steps,
   inDoubtOf: (hostIds: readonly number[]) => readonly number[],
-): Queries {
+): ExecutionReads & Pick<Executions, 'transactWithOpen'> {
   const { database, store, clock } = steps.deps
-  const waiting = createWaiting(database, inDoubtOf)
 
   async function ask(name: string, text: string, values: readonly unknown[]): Promise<RunningExecution[]> {
     const rows = await database.ask<Row>('api', { name: `executions ${name}`, text }, values)
@@ -79,7 +63,7 @@ export function createQueries(
       for (const { status, count } of rows) counts[status] = count
       return counts
     },
-    waiting,
+    waiting: createWaiting(database, inDoubtOf),
     waitingOn: createWaitingCounts(database, clock),
     transactWithOpen: (hostId, work) =>
       store.transactAsk(async (tx, askTx) => {
@@ -96,8 +80,7 @@ export function createQueries(
       const [stored] = await steps.read([id])
       return stored && steps.claimed.withOutput(stored)
     },
-    ofHosts,
-    async ofTask(taskId, part) {
+    async page(taskId, part) {
       if (part && 'hostIds' in part) return ofHosts(taskId, part.hostIds)
       if (part) return ask('part of task', partOfTaskText, [taskId, part.offset, part.limit])
       const rows = await readPaged<Row & { host_id: number }>(
@@ -126,5 +109,85 @@ export function createQueries(
       })
       return load ?? { tasks: 0, running: 0, waiting: 0 }
     },
+  }
+}
+
+/** If no more executions than this wait in the fleet, all of them are read. */
+const few = 1000
+
+/** Condition of executions that can be sent to their host. */
+const waits = `status = 'PENDING' and due_at is not null and not over_ssh
+  and task_id <> all (array(select task_id from rsm.held))`
+
+const fewText = `select host_id from rsm.executions where ${waits} limit ${few + 1}`
+
+const waitingOnText = `select h as host_id from unnest($1::bigint[]) as h where exists (
+    select from rsm.executions where host_id = h and ${waits})`
+
+/**
+ * Finds hosts that have executions to take. Called each second for all linked hosts: usually few executions
+ * wait, and reading those is faster than checking each host.
+ */
+function createWaiting(
+  database: Database,
+  inDoubtOf: (hostIds: readonly number[]) => readonly number[],
+): (hostIds: readonly number[]) => Promise<number[]> {
+  type Host = { host_id: number }
+
+  return async (hostIds) => {
+    if (hostIds.length === 0) return []
+    const all = await database.ask<Host>('write', { name: 'executions waiting', text: fewText })
+    const asked = new Set(hostIds)
+    const rows =
+      all.length <= few
+        ? all.filter(({ host_id }) => asked.has(host_id))
+        : await database.ask<Host>('write', { name: 'executions waiting on', text: waitingOnText }, [hostIds])
+    return [...new Set([...rows.map(({ host_id }) => host_id), ...inDoubtOf(hostIds)])]
+  }
+}
+
+/** Milliseconds for which counts are cached. */
+const keptFor = 1000
+/** Maximum share of time spent on reading counts, which is slow if many hosts wait. */
+const maxTimeShare = 1 / 20
+/** Maximum age of counts in milliseconds, even if reading is slow: an agent asks every 30 s. */
+const keptAtMost = 10_000
+
+/** Returns one row, because 100,000 rows would take the server ten times as long to parse. */
+const waitingCountsText = `select json_object_agg(host_id, waiting) as counts from (
+    select host_id, count(*) as waiting from rsm.executions where ${waits} group by host_id) as hosts`
+
+interface WaitingCounts {
+  readonly byHost: Readonly<Record<number, number>>
+  /** Monotonic milliseconds. */
+  readonly until: number
+}
+
+/**
+ * Counts executions that wait for a host. Heartbeats ask thousands of times a second, so counts of all hosts are read at once and
+ * cached.
+ */
+export function createWaitingCounts(database: Database, clock: Clock): (hostId: number) => Promise<number> {
+  let known: WaitingCounts = { byHost: {}, until: Number.NEGATIVE_INFINITY }
+  let reading: Promise<void> | null = null
+
+  async function read(): Promise<void> {
+    const asked = clock.monotonic()
+    try {
+      const [row] = await database.ask<{ counts: WaitingCounts['byHost'] | null }>('api', {
+        name: 'executions waiting counts',
+        text: waitingCountsText,
+      })
+      const took = clock.monotonic() - asked
+      const kept = Math.min(Math.max(took / maxTimeShare, keptFor), keptAtMost)
+      known = { byHost: row?.counts ?? {}, until: asked + kept }
+    } finally {
+      reading = null
+    }
+  }
+
+  return async (hostId) => {
+    if (clock.monotonic() >= known.until) await (reading ??= read())
+    return known.byHost[hostId] ?? 0
   }
 }

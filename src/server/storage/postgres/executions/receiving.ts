@@ -4,21 +4,22 @@ import { RsmError } from '../../../../core/errors.ts'
 import type { ScriptOutput } from '../../../../core/protocol/messages.ts'
 import { outputBound, type Phase, phasesOf } from '../../../../core/tasks/gates.ts'
 import { isFinal } from '../../../../core/tasks/task.ts'
+import { AckBatcher } from '../../executions/ack-batcher.ts'
 import { settled } from '../../executions/ends.ts'
 import type { OutputDisk } from '../../executions/live-output.ts'
-import { asReached, asTruncated, type Decide } from '../../executions/transitions.ts'
+import { asNamed, asReached, asTruncated, type Decide } from '../../executions/transitions.ts'
 import { gateOf } from '../../output-line.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Store } from '../../ports/store.ts'
-import type { ClaimedRow } from './claimed-rows.ts'
-import { outputOf, type Stored } from './rows.ts'
+import { type ClaimedRow, outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 
+/** Acknowledgements, output, phases and ends, as agents report them; also output over SSH. */
 export function createReceiving(
   steps: Steps,
-  bounds: TaskBounds,
-): Pick<Executions, 'append' | 'reached' | 'settle'> {
-  const { outputs } = steps.deps
+): Pick<Executions, 'received' | 'append' | 'reached' | 'settle'> & { close: () => Promise<void> } {
+  const { outputs, store, log } = steps.deps
+  const bounds = new TaskBounds(store)
   const { claimed } = steps
 
   /** Rereads after a chunk was not stored. True if the execution has ended; otherwise output continues after the stored part. */
@@ -87,7 +88,7 @@ export function createReceiving(
       }),
     isTruncated: () => own.stored.execution.truncated,
     async noteTruncated() {
-      await steps.change(null, [own.stored.execution.id], asTruncated, { epoch: own.epoch })
+      await steps.transition(asTruncated(own.stored.execution.id), { marked: own })
     },
   })
 
@@ -99,7 +100,28 @@ export function createReceiving(
     return outputOf(stored).storedSequence
   }
 
+  /** Writes by epoch; skips executions that ended or that another server took over. */
+  const acks = new AckBatcher((ids) => {
+    const byEpoch = new Map<number, string[]>()
+    for (const id of ids) {
+      const own = claimed.get(id)
+      if (own) byEpoch.set(own.epoch, [...(byEpoch.get(own.epoch) ?? []), id])
+    }
+    return Promise.all(
+      [...byEpoch].map(([epoch, its]) => steps.transition(asNamed(its), { marked: { epoch } })),
+    )
+  }, log)
+
   return {
+    close: () => acks.close(),
+
+    received(id) {
+      const own = claimed.get(id)
+      if (!own || own.isReceived) return
+      own.isReceived = true
+      acks.add(id)
+    },
+
     async append(id, output, json, isOurs) {
       const own = claimed.get(id)
       if (!own) return dropped(id)
@@ -113,7 +135,7 @@ export function createReceiving(
       if (!own) return
       const { taskId } = own.stored.execution
       const { phases } = bounds.known(taskId) ?? (await bounds.read(taskId))
-      await steps.change(null, [id], asReached(phase, phases), { epoch: own.epoch })
+      await steps.transition(asReached(id, phase, phases), { marked: own })
     },
 
     async settle(id, end) {
@@ -147,7 +169,7 @@ interface Bounds {
   readonly phases: readonly Phase[]
 }
 
-export class TaskBounds {
+class TaskBounds {
   readonly #store: Pick<Store, 'get'>
   readonly #known = new BoundedMap<string, Bounds>(maxTasks)
   readonly #reading = new Map<string, Promise<Bounds>>()

@@ -1,72 +1,12 @@
 import { faultPoint } from '#fault-point'
 import type { Clock } from '../../../../disk/clock.ts'
-import { AckBatcher } from '../../executions/ack-batcher.ts'
-import { asLost, asNamed, asRefused, asReturned, endsById, sentPart } from '../../executions/transitions.ts'
+import { byDueAt, sentPart } from '../../executions/transitions.ts'
 import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { LinkClaim } from '../../ports/cluster.ts'
 import type { Execution, Executions, Offer, RunningExecution } from '../../ports/executions.ts'
 import { batched } from '../connection/batched.ts'
 import { columns, keyOf, type Row, type Stored, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
-
-type Sending = Pick<
-  Executions,
-  'take' | 'returnUnsent' | 'takeOver' | 'named' | 'received' | 'refuse' | 'lose'
->
-
-/** Sends executions to hosts over their links, and tracks them until their agents have them. */
-export function createSending(steps: Steps): Sending & {
-  inDoubtOf: (hostIds: readonly number[]) => number[]
-  close: () => Promise<void>
-} {
-  const { log } = steps.deps
-  const { take, takeOver, inDoubt } = createTaking(steps)
-
-  /** Writes by epoch; skips executions that ended or that another server took over. */
-  async function writeAcks(ids: readonly string[]): Promise<void> {
-    const byEpoch = new Map<number, string[]>()
-    for (const id of ids) {
-      const own = steps.claimed.get(id)
-      if (own) byEpoch.set(own.epoch, [...(byEpoch.get(own.epoch) ?? []), id])
-    }
-    const writing = [...byEpoch].map(([epoch, its]) => steps.change('named', its, asNamed, { epoch }))
-    await Promise.all(writing).catch((error: unknown) => {
-      log.warn({ err: error }, 'could not record that agents received their executions')
-    })
-  }
-  const acks = new AckBatcher(writeAcks)
-
-  return {
-    take,
-    takeOver: (claim, except) => takeOver({ claim, except }),
-    inDoubtOf: (hostIds) => inDoubt.of(hostIds),
-    close: () => acks.close(),
-
-    returnUnsent: (claim, ids) =>
-      steps.change('returned', ids, asReturned(steps.now()), { epoch: claim.epoch }),
-
-    async named(claim, ids) {
-      await steps.change('named', ids, asNamed, { epoch: claim.epoch })
-    },
-
-    received(id) {
-      const own = steps.claimed.get(id)
-      if (!own || own.isReceived) return
-      own.isReceived = true
-      acks.add(id)
-    },
-
-    refuse(claim, ends) {
-      const { ids, error } = endsById(ends)
-      return steps.change('settled', ids, asRefused(steps.now(), error), { epoch: claim.epoch })
-    },
-
-    lose(by, ends) {
-      const { ids, error } = endsById(ends)
-      return steps.change('lost', ids, asLost(steps.now(), error), { fence: by })
-    },
-  }
-}
 
 /** Hosts per statement: few enough to finish within its timeout on a slow store. */
 const maxHosts = 500
@@ -88,7 +28,9 @@ interface TakeOver {
 }
 
 /** Takes executions for this server's links, or takes them over (docs/inside/sent-once.md). */
-function createTaking(steps: Steps) {
+export function createSending(
+  steps: Steps,
+): Pick<Executions, 'take' | 'takeOver'> & { inDoubtOf: (hostIds: readonly number[]) => number[] } {
   const { database, clock, log } = steps.deps
   const inDoubt = new InDoubt(clock)
   /** Number of takes of this server so far. */
@@ -161,10 +103,11 @@ function createTaking(steps: Steps) {
     )
   }
 
+  const takeOver = batched(takeOverAll, maxHosts)
   return {
-    inDoubt,
     take: batched(takeAll, maxHosts, (offers) => offers.length),
-    takeOver: batched(takeOverAll, maxHosts),
+    takeOver: (claim, except) => takeOver({ claim, except }),
+    inDoubtOf: (hostIds) => inDoubt.of(hostIds),
   }
 }
 
@@ -191,9 +134,6 @@ function share<T>(
   for (const one of all) shares[places.get(hostOf(one)) ?? 0]?.push(one)
   return shares
 }
-
-const byDueAt = (one: Execution, other: Execution) =>
-  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
 /** Milliseconds after the first answered take in which a lost statement may still run: PostgreSQL ends each after 10 s. */
 const longestDoubt = 30_000

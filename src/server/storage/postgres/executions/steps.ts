@@ -1,20 +1,15 @@
 import { faultPoint } from '#fault-point'
-import type { FaultPoint } from '../../../../core/fault-point.ts'
 import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
 import { type Clock, isoTime } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Decide } from '../../executions/transitions.ts'
-import type { Execution } from '../../ports/executions.ts'
+import type { Execution, Guard, Transition } from '../../ports/executions.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Store, Transaction } from '../../ports/store.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import type { PostgresOutputs } from '../outputs/outputs.ts'
-import { ClaimedRows } from './claimed-rows.ts'
-import { createReadMany, outputOf, type Stored } from './rows.ts'
+import { ClaimedRows, columns, createReadMany, outputOf, type Row, type Stored, storedOf } from './rows.ts'
 import { type Change, createWrite, type Fence, type Written } from './write.ts'
-
-type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
-type Point = PointOf<FaultPoint>
 
 /** Conditions of a step, in addition to unchanged records. */
 interface Condition {
@@ -22,7 +17,7 @@ interface Condition {
   /** Changes only executions with this epoch. */
   epoch?: number
   /** New epoch, by which this server claims them. */
-  nextEpoch?: number
+  nextEpoch?: number | undefined
   /** Skips tasks held by a restore. */
   unlessHeld?: boolean
 }
@@ -65,12 +60,29 @@ export class Steps {
     return isoTime(this.deps.clock.now())
   }
 
+  /** See Executions.transition. */
+  async transition(step: Transition, guard: Guard | null): Promise<Execution[]> {
+    const { which, point, unlessHeld = false, claims = false } = step
+    const chosen = 'hostId' in which ? { stored: await this.#openOn(which.hostId) } : which
+    const at = this.now()
+    const decide: Decide = (current, output) => step.decide(current, output, at)
+    const condition = conditionOf(guard)
+    const nextEpoch = claims ? condition.fence?.epoch : undefined
+    return this.change(point, chosen, decide, { ...condition, nextEpoch, unlessHeld })
+  }
+
+  async #openOn(hostId: number): Promise<Stored[]> {
+    const text = `select ${columns} from rsm.executions e where e.host_id = $1 and e.status in ('PENDING', 'RUNNING')`
+    const rows = await this.deps.database.ask<Row>('api', { name: 'executions open on', text }, [hostId])
+    return rows.map(storedOf)
+  }
+
   /**
    * Changes executions, each by one guarded write. `decide` gets each record that has not ended, and returns
    * the next one, or null to leave it. Returns the changed executions; rejects if some could not be written.
    */
   async change(
-    point: Point | null,
+    point: Transition['point'],
     which: readonly string[] | { stored: readonly Stored[] },
     decide: Decide,
     condition: Condition = {},
@@ -142,6 +154,12 @@ export class Steps {
       return change !== undefined && isOther(stored, change)
     })
   }
+}
+
+function conditionOf(guard: Guard | null): Condition {
+  if (guard === null) return {}
+  if ('marked' in guard) return { epoch: guard.marked.epoch }
+  return { fence: 'owner' in guard ? guard.owner : guard.link }
 }
 
 function isOther(now: Stored, { current }: Change): boolean {

@@ -32,7 +32,7 @@ test('reading part of a large task reads only the rows of that part, during the 
   await executions.create(task('t1', { hostCount }), all, async () => null)
   const part = { offset: 100, limit: 5 }
   mostRows = 0
-  t.is((await executions.ofTask('t1', part)).length, 5)
+  t.is((await executions.page('t1', part)).length, 5)
   t.is(mostRows, 5)
   await executions.cancel('t1')
   await executions.finish(member, 't1')

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import fc from 'fast-check'
 import { RsmError } from '../../../../../src/core/errors.ts'
+import { asNamed, asReturned } from '../../../../../src/server/storage/executions/transitions.ts'
 import { createLocalHints } from '../../../../../src/server/storage/local-hints.ts'
 import type { Database } from '../../../../../src/server/storage/postgres/connection/database.ts'
 import { sharedPostgres, postgresTest as test } from '../../../../helpers/servers/postgres.ts'
@@ -181,9 +182,9 @@ async function run(
       await executions.settle(id, end(taskId))
       ended.add(id)
     } else if (what === 'return') {
-      await executions.returnUnsent(claim, [id])
+      await executions.transition(asReturned([id]), { marked: claim })
       sent.delete(id)
-    } else if (what === 'name') await executions.named(claim, [id])
+    } else if (what === 'name') await executions.transition(asNamed([id]), { marked: claim })
     else {
       between.named.set('output append', 'not heard')
       between.named.set('executions read', 'not asked')

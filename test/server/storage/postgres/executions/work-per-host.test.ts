@@ -135,5 +135,5 @@ for (const [look, { settings, statements }] of Object.entries(looks))
       Object.values(work).every((each) => each > 1 && each < most),
       JSON.stringify(work),
     )
-    t.true((await executions.ofTask('large')).every((running) => isFinal(running.execution.status)))
+    t.true((await executions.page('large')).every((running) => isFinal(running.execution.status)))
   })

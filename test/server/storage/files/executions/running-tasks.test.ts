@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { RunningTask } from '../../../../../src/server/storage/files/executions/running-task.ts'
+import { RunningTask } from '../../../../../src/server/storage/files/executions/running-tasks.ts'
 import { execution, task } from '../../../../helpers/servers/store-records.ts'
 
 const hosts = 4
