@@ -1,4 +1,5 @@
 import { highMeasures, type Measure, shownStatus } from '../hosts/host-status.ts'
+import { span } from '../text/duration.ts'
 import {
   type CheckResult,
   complains,
@@ -18,7 +19,6 @@ import {
   checkUser,
   checkVersion,
 } from './setting-checks.ts'
-import { span } from './words.ts'
 
 /** Percent at which a disk counts as full. */
 const fullDisk = 98

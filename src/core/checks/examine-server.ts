@@ -2,10 +2,10 @@ import { doubtSentence } from '../clock/agreed-time.ts'
 import { isInTheClear } from '../endpoint.ts'
 import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
 import { compareVersions } from '../release.ts'
+import { clockWords, span } from '../text/duration.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { type CheckResult, finding } from './finding.ts'
 import { clockTolerance } from './setting-checks.ts'
-import { clockWords, span } from './words.ts'
 
 /** Days of validity below which a certificate is a warning, and an error. */
 const soon = 30

@@ -1,8 +1,8 @@
 import { duplicateReason, revokedReason, shownStatus } from '../hosts/host-status.ts'
 import { stoppedReason } from '../protocol/close-codes.ts'
+import { span } from '../text/duration.ts'
 import { type CheckResult, finding, type HostFacts, isHeard, isLate, secondsSilent } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
-import { span } from './words.ts'
 
 /** Seconds after its start in which an agent may still be about to link. */
 const startTime = 15

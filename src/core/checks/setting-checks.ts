@@ -1,8 +1,8 @@
 import type { HelloFacts } from '../protocol/http/host-agent.ts'
 import { compareVersions, skewAdvice, skewReason } from '../release.ts'
 import { limitNames, limitWords } from '../tasks/limits.ts'
+import { clockWords } from '../text/duration.ts'
 import { type CheckResult, finding, type HostFacts } from './finding.ts'
-import { clockWords } from './words.ts'
 
 /** Seconds of clock difference that are ignored, because heartbeats take time. */
 export const clockTolerance = 10

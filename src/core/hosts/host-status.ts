@@ -1,6 +1,6 @@
-import { span } from '../checks/words.ts'
 import { stoppedReason } from '../protocol/close-codes.ts'
 import type { Host } from '../protocol/http/hosts.ts'
+import { span } from '../text/duration.ts'
 import type { AgentStatus, HostStatus, Metrics } from './host.ts'
 
 /** A host's status and, unless it is ONLINE, the reason (contract §3 "Hosts and their status"). */

@@ -1,6 +1,6 @@
-import { exactSpan } from '../../../core/checks/words.ts'
 import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/hosts/host-status.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
+import { exactSpan } from '../../../core/text/duration.ts'
 import { asLost, asUnreachable } from '../../storage/executions/transitions.ts'
 import type { End } from '../../storage/ports/executions.ts'
 import type { PresenceView } from '../../storage/ports/presence.ts'
