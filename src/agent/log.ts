@@ -1,5 +1,5 @@
 import { LineBudget } from '../core/rates.ts'
-import { levelNumbers, logLineForPeople } from '../core/text/log-line.ts'
+import { levelNumbers, logLineForPeople } from '../core/text/printable.ts'
 import type { Clock } from './clock.ts'
 
 export const levels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const

@@ -1,7 +1,8 @@
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
+import pino from 'pino'
 import { RsmError } from '../core/errors.ts'
 import type { LogLevel } from '../core/protocol/control.ts'
-import { logLineForPeople } from '../core/text/log-line.ts'
+import { logLineForPeople } from '../core/text/printable.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'ava'
-import { logLineForPeople } from '../../../src/core/text/log-line.ts'
+import { logLineForPeople } from '../../../src/core/text/printable.ts'
 
 const at = '2026-11-22T07:43:14.470Z'
 const clock = new Date(at).toTimeString().slice(0, 8)
