@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { longestSentence } from '../../core/protocol/bounds.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
+import { type SignedType, signedBytes } from '../../core/protocol/orders.ts'
 import { LineBudget } from '../../core/rates.ts'
-import { type SignedType, signedBytes } from '../../core/signing.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 

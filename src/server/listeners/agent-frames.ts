@@ -1,7 +1,7 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
+import { isDistrust } from '../../core/protocol/orders.ts'
 import { Allowance, LineBudget } from '../../core/rates.ts'
-import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
 import { greetingOf } from '../hosts/reported.ts'
 import type { AgentSocket, SocketEvents } from './agent-socket.ts'

@@ -4,7 +4,7 @@ import test from 'ava'
 import { systemClock } from '../../../src/agent/clock.ts'
 import { Distrust } from '../../../src/agent/link/verify.ts'
 import { startAgent } from '../../../src/agent/main.ts'
-import { isDistrust } from '../../../src/core/signing.ts'
+import { isDistrust } from '../../../src/core/protocol/orders.ts'
 import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 

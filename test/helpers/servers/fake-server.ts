@@ -13,7 +13,7 @@ import type {
   ScriptOutput,
   TerminalOpen,
 } from '../../../src/core/protocol/messages.ts'
-import { type SignedType, signedBytes } from '../../../src/core/signing.ts'
+import { type SignedType, signedBytes } from '../../../src/core/protocol/orders.ts'
 import { patience } from '../patience.ts'
 import { onSteadyPort } from './steady-port.ts'
 

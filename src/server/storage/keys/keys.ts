@@ -11,8 +11,8 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import type { RunMark } from '../../../core/protocol/messages.ts'
+import { signedBytes } from '../../../core/protocol/orders.ts'
 import { open, seal } from '../../../core/sealing.ts'
-import { signedBytes } from '../../../core/signing.ts'
 import type { Keys } from '../ports/keys.ts'
 
 /** Lifetime of a signature, in milliseconds of the server's clock (contract §6). */

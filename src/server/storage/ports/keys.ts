@@ -1,5 +1,5 @@
 import type { RunMark } from '../../../core/protocol/messages.ts'
-import type { SignedType } from '../../../core/signing.ts'
+import type { SignedType } from '../../../core/protocol/orders.ts'
 import type { KeyRecord } from '../records/run.ts'
 
 /** Keys shared by all servers of a store. Kept apart from it, so that a stolen store reveals nothing (S04). */
