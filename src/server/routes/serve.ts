@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Static, TSchema } from '../../core/protocol/http/schema.ts'
+import type { Static, TSchema } from '../../core/protocol/http/common.ts'
 import type { Call } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'
 import { type Allow, type PathNoun, userOf } from '../http/auth.ts'

@@ -1,8 +1,7 @@
 import { longestReason } from '../bounds.ts'
-import { allOptional, Hostname, Id, Time } from './common.ts'
+import { allOptional, Hostname, Id, type Static, Time, Type } from './common.ts'
 import { beatFacts } from './host-agent.ts'
 import { Metrics } from './hosts.ts'
-import { type Static, Type } from './schema.ts'
 
 /** Permanent id of an agent; appears in URLs and file names. */
 export const AgentId = Type.String({

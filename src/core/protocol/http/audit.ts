@@ -1,6 +1,5 @@
 import { auditActors, auditOutcomes } from '../../audit.ts'
-import { Closed, Nullable, paging, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Nullable, paging, type Static, Time, Type } from './common.ts'
 
 const AuditOutcome = Type.Enum([...auditOutcomes])
 

@@ -1,5 +1,4 @@
-import { Closed, Id, Nullable, named, paging, Text, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Nullable, named, paging, type Static, Text, Time, Type } from './common.ts'
 
 /** Names appear in selectors as `@name`, so they contain none of the selector's own characters (contract §8). */
 const ClusterName = Type.String({

@@ -1,5 +1,4 @@
-import { Closed, Id, Line, Nullable, Tags, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, type Static, Tags, Time, Type } from './common.ts'
 
 export const EnrollmentCreate = Closed(
   {

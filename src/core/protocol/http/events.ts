@@ -1,7 +1,6 @@
 import { Cluster } from './clusters.ts'
-import { Closed, Id, Time } from './common.ts'
+import { Closed, Id, type Static, Time, Type } from './common.ts'
 import { Host } from './hosts.ts'
-import { type Static, Type } from './schema.ts'
 import { TaskSummary } from './tasks.ts'
 
 export const eventTypes = ['host', 'task', 'cluster'] as const

@@ -1,5 +1,4 @@
-import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, type Static, Time, Type } from './common.ts'
 
 const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Sha256 = Type.String({

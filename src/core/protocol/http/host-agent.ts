@@ -1,8 +1,7 @@
 import { agentStatuses, containments, sandboxModes } from '../../hosts/host.ts'
 import { limitNames } from '../../tasks/limits.ts'
 import { longestReason } from '../bounds.ts'
-import { allNullable, Nullable, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { allNullable, Nullable, type Static, Time, Type } from './common.ts'
 
 export const AgentStatus = Type.Enum([...agentStatuses])
 export const Containment = Type.Enum([...containments])

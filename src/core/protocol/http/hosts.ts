@@ -7,13 +7,14 @@ import {
   Nullable,
   named,
   paging,
+  type Static,
   TagKey,
   Tags,
   TagValue,
   Time,
+  Type,
 } from './common.ts'
 import { HostAgent } from './host-agent.ts'
-import { type Static, Type } from './schema.ts'
 
 export const HostStatus = Type.Enum([...hostStatuses])
 const AuthType = Type.Enum([...authTypes])

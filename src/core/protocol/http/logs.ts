@@ -1,7 +1,6 @@
 import { streams } from '../../tasks/task.ts'
 import { largestPage } from '../bounds.ts'
-import { Closed, Id, OpaqueId, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, OpaqueId, type Static, Time, Type } from './common.ts'
 
 const Stream = Type.Enum([...streams])
 

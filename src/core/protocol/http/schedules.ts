@@ -1,7 +1,18 @@
 import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedules/decide.ts'
-import { Closed, Id, Line, Nullable, named, OpaqueId, paging, Time } from './common.ts'
+import {
+  Closed,
+  Id,
+  Line,
+  Nullable,
+  named,
+  OpaqueId,
+  paging,
+  type Static,
+  Time,
+  type TSchema,
+  Type,
+} from './common.ts'
 import { Copy } from './files.ts'
-import { type Static, type TSchema, Type } from './schema.ts'
 import { Target } from './targets.ts'
 import { AdHocScript, Params, runOptions, TaskStatus } from './tasks.ts'
 

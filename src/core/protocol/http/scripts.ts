@@ -1,6 +1,5 @@
 import { maxScriptBytes, scriptTypes } from '../../scripts/script-form.ts'
-import { Closed, Id, Line, Nullable, named, paging, Text, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, named, paging, type Static, Text, Time, Type } from './common.ts'
 
 export const ScriptType = Type.Enum([...scriptTypes])
 

@@ -1,5 +1,4 @@
-import { Closed, Id, Nullable, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Nullable, type Static, Time, Type } from './common.ts'
 
 /**
  * A server of the store. `leaseUntil`: until then no other server takes over its tasks and links; null if it does not

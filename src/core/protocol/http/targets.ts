@@ -1,6 +1,5 @@
 import { HostIds, Selector } from './clusters.ts'
-import { Closed, Id } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, type Static, Type } from './common.ts'
 
 /** Longest command-line argument on Linux. */
 const longestArgument = 131_072

@@ -1,7 +1,6 @@
 import { longestCommandShown, terminalStatuses } from '../../terminals/terminal.ts'
 import { largestScreen } from '../bounds.ts'
-import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, type Static, Time, Type } from './common.ts'
 
 const Size = Type.Integer({ minimum: 1, maximum: largestScreen })
 

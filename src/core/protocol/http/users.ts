@@ -1,6 +1,5 @@
 import { rights, roles } from '../../permissions.ts'
-import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, named, paging, type Static, Time, Type } from './common.ts'
 
 export const Role = Type.Enum([...roles])
 const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })

@@ -1,7 +1,6 @@
 import { deliveryStatuses, webhookEvents, webhookFormats } from '../../webhooks/webhook.ts'
 import { Selector } from './clusters.ts'
-import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
-import { type Static, Type } from './schema.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, type Static, Time, Type } from './common.ts'
 
 export const WebhookEvent = Type.Enum([...webhookEvents])
 export const WebhookFormat = Type.Enum([...webhookFormats])

@@ -1,6 +1,5 @@
 import { may, rights, roles } from '../../../core/permissions.ts'
-import { Id, OpaqueId } from '../../../core/protocol/http/common.ts'
-import { Type } from '../../../core/protocol/http/schema.ts'
+import { Id, OpaqueId, Type } from '../../../core/protocol/http/common.ts'
 import type { Allow } from '../auth.ts'
 import type { Media, Operation, Tag } from '../operation.ts'
 import { type Components, createComponents, exampleOf, type Schema } from './components.ts'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { Type as TypeBox } from 'typebox'
-import { Type } from '../../../src/core/protocol/http/schema.ts'
+import { Type } from '../../../src/core/protocol/http/common.ts'
 
 /** A schema with every builder, made by TypeBox or by our own `Type`. */
 const written = (T: typeof Type) => {
