@@ -1,6 +1,12 @@
 import type { AuditEntry } from './audit.ts'
 import type { AuditQuery } from './protocol/http/audit.ts'
-import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
+import type {
+  Cluster,
+  ClusterCreate,
+  ClusterPatch,
+  ClusterQuery,
+  HostSelect,
+} from './protocol/http/clusters.ts'
 import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
 import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/enrollments.ts'
 import type { TaskFile } from './protocol/http/files.ts'
@@ -32,7 +38,6 @@ import type {
   ScriptVersion,
   ScriptVersionSummary,
 } from './protocol/http/scripts.ts'
-import type { HostSelect } from './protocol/http/targets.ts'
 import type {
   ClusterExecute,
   HostInstall,

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import type { Target } from '../../src/core/protocol/http/targets.ts'
+import type { Target } from '../../src/core/protocol/http/clusters.ts'
 import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'

@@ -1,7 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import type { ClusterCreate } from '../../core/protocol/http/clusters.ts'
-import type { Target } from '../../core/protocol/http/targets.ts'
+import type { ClusterCreate, Target } from '../../core/protocol/http/clusters.ts'
 import type { Services } from '../../core/services.ts'
 import { isEmptyTarget, selectHosts } from '../names/names.ts'
 import { type FlagsOf, given, repeated } from './checks.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { Target } from '../../core/protocol/http/targets.ts'
+import type { Target } from '../../core/protocol/http/clusters.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/scripts/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'

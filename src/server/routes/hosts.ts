@@ -1,3 +1,4 @@
+import { HostSelect } from '../../core/protocol/http/clusters.ts'
 import { IdOnly, NamedQuery, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import {
   Enrollment,
@@ -14,7 +15,6 @@ import {
   HostQuery,
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
-import { HostSelect } from '../../core/protocol/http/targets.ts'
 import { ExecutionAnswer, HostInstall } from '../../core/protocol/http/tasks.ts'
 import { enrollmentCalls, hostCalls, taskCalls } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import type { Target } from '../../core/protocol/http/targets.ts'
+import type { Target } from '../../core/protocol/http/clusters.ts'
 import { parseSelector, type Selector } from '../../core/selector/parse.ts'
 import { parseTarget } from '../../core/selector/target.ts'
 import { whyEmpty } from '../../core/selector/why-empty.ts'

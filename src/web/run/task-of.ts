@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
+import type { Target } from '../../core/protocol/http/clusters.ts'
 import type { Copy, Fetch } from '../../core/protocol/http/files.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { Target } from '../../core/protocol/http/targets.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { ScriptType } from '../../core/scripts/script-form.ts'
 import { writtenPathFault } from '../../core/tasks/remote-path.ts'

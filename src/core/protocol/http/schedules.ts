@@ -1,4 +1,5 @@
 import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedules/decide.ts'
+import { Target } from './clusters.ts'
 import {
   Closed,
   Id,
@@ -13,7 +14,6 @@ import {
   Type,
 } from './common.ts'
 import { Copy } from './files.ts'
-import { Target } from './targets.ts'
 import { AdHocScript, Params, runOptions, TaskStatus } from './tasks.ts'
 
 export const Overlap = Type.Enum([...overlaps])

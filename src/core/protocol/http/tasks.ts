@@ -3,12 +3,11 @@ import { defaultInterval, gateStatuses, longestInterval, mostRetries, phases } f
 import type * as core from '../../tasks/task.ts'
 import { resultStatuses, strategies, taskStatuses, taskTypes } from '../../tasks/task.ts'
 import { largestPage } from '../bounds.ts'
-import { HostIds } from './clusters.ts'
+import { HostIds, Target } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, type Static, Time, Type } from './common.ts'
 import { Copy, Fetch, LimitRate, Stdin, TaskCopy, TaskFetch, TaskStdin } from './files.ts'
 import { Containment } from './host-agent.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
-import { Target } from './targets.ts'
 
 export const Strategy = Type.Enum([...strategies])
 export const TaskStatus = Type.Enum([...taskStatuses])

@@ -11,7 +11,6 @@ import * as logs from '../../../core/protocol/http/logs.ts'
 import * as schedules from '../../../core/protocol/http/schedules.ts'
 import * as scripts from '../../../core/protocol/http/scripts.ts'
 import * as server from '../../../core/protocol/http/server.ts'
-import * as targets from '../../../core/protocol/http/targets.ts'
 import * as tasks from '../../../core/protocol/http/tasks.ts'
 import * as terminals from '../../../core/protocol/http/terminals.ts'
 import * as users from '../../../core/protocol/http/users.ts'
@@ -32,7 +31,6 @@ const modules: readonly object[] = [
   schedules,
   scripts,
   server,
-  targets,
   tasks,
   terminals,
   users,

@@ -1,5 +1,5 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
-import type { Target } from '../../../core/protocol/http/targets.ts'
+import type { Target } from '../../../core/protocol/http/clusters.ts'
 import type { ExecutionOptions, Install, TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
 import { compareVersions } from '../../../core/release.ts'

@@ -1,5 +1,5 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
-import type { Target } from '../../../core/protocol/http/targets.ts'
+import type { Target } from '../../../core/protocol/http/clusters.ts'
 import type { ExecutionOptions, GateOption, TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import { compareParams, declaredFaults, patternsOf } from '../../../core/scripts/declared-params.ts'
 import { parseFrontMatter } from '../../../core/scripts/front-matter.ts'

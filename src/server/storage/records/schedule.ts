@@ -1,5 +1,5 @@
 import type { Role } from '../../../core/permissions.ts'
-import type { Target } from '../../../core/protocol/http/targets.ts'
+import type { Target } from '../../../core/protocol/http/clusters.ts'
 import type { ExecutionOptions, TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import type { Missed, Overlap, SkipReason, SlotOutcome } from '../../../core/schedules/decide.ts'
 import type { Timing } from '../../../core/schedules/timing.ts'
