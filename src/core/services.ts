@@ -1,4 +1,5 @@
 import type { AuditEntry } from './audit.ts'
+import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/agent.ts'
 import type { AuditQuery } from './protocol/http/audit.ts'
 import type {
   Cluster,
@@ -8,7 +9,6 @@ import type {
   HostSelect,
 } from './protocol/http/clusters.ts'
 import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
-import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/enrollments.ts'
 import type { TaskFile } from './protocol/http/files.ts'
 import type {
   Host,

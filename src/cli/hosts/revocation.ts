@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
+import type { OpenEnrollment } from '../../core/protocol/http/agent.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { confirm } from '../input/prompt.ts'
 import { showTime } from '../text/time.ts'

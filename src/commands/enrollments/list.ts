@@ -3,7 +3,7 @@ import { limitFlag, showList } from '../../cli/command/list.ts'
 import { timeColumn } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
-import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
+import type { Enrollment } from '../../core/protocol/http/agent.ts'
 
 export default class EnrollmentsList extends BaseCommand {
   static override summary = 'List enrollment tokens (for administrators)'

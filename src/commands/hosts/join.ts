@@ -11,7 +11,7 @@ import type { Client } from '../../client/client.ts'
 import { isLoopback, readPin, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { readJoin, runLine } from '../../core/join/join-string.ts'
-import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
+import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/agent.ts'
 
 const flags = {
   replace: string({

@@ -1,11 +1,6 @@
+import { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from '../../core/protocol/http/agent.ts'
 import { HostSelect } from '../../core/protocol/http/clusters.ts'
 import { IdOnly, NamedQuery, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
-import {
-  Enrollment,
-  EnrollmentCreate,
-  EnrollmentCreated,
-  Parted,
-} from '../../core/protocol/http/enrollments.ts'
 import {
   Host,
   HostCreate,

@@ -1,6 +1,6 @@
 import { normalUrl, readPin, showPin } from '../../core/endpoint.ts'
 import { type FieldFault, invalid } from '../../core/errors.ts'
-import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
+import type { Enrollment } from '../../core/protocol/http/agent.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { isoTime } from '../../disk/clock.ts'

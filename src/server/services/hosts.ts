@@ -1,6 +1,6 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import { createDownsample } from '../../core/hosts/downsample.ts'
-import type { Parted } from '../../core/protocol/http/enrollments.ts'
+import type { Parted } from '../../core/protocol/http/agent.ts'
 import {
   defaultPoints,
   type HostMetrics,

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
+import type { OpenEnrollment } from '../../core/protocol/http/agent.ts'
 import type { Caller } from './ports/caller.ts'
 import type { Store, Transaction } from './ports/store.ts'
 import type { EnrollmentRecord, HostRecord, TombstoneRecord } from './records/host.ts'

@@ -2,7 +2,6 @@ import * as agent from '../../../core/protocol/http/agent.ts'
 import * as audit from '../../../core/protocol/http/audit.ts'
 import * as clusters from '../../../core/protocol/http/clusters.ts'
 import * as common from '../../../core/protocol/http/common.ts'
-import * as enrollments from '../../../core/protocol/http/enrollments.ts'
 import * as events from '../../../core/protocol/http/events.ts'
 import * as files from '../../../core/protocol/http/files.ts'
 import * as hostAgent from '../../../core/protocol/http/host-agent.ts'
@@ -22,7 +21,6 @@ const modules: readonly object[] = [
   audit,
   clusters,
   common,
-  enrollments,
   events,
   files,
   hostAgent,
