@@ -288,7 +288,7 @@ test("a fact about an agent is named in four files: its message, its measurement
   t.deepEqual(naming.sort(), [
     'agent/processes/script-setting.ts',
     'core/checks/setting-checks.ts',
-    'core/protocol/http/host-agent.ts',
+    'core/protocol/http/hosts.ts',
     'core/protocol/messages.ts',
   ])
 })

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
-import type { Setting } from '../../core/protocol/http/host-agent.ts'
+import type { Setting } from '../../core/protocol/http/hosts.ts'
 import { type Limits, limitWords, notEnforced } from '../../core/tasks/limits.ts'
 import type { Log } from '../log.ts'
 import {

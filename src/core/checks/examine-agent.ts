@@ -1,5 +1,5 @@
 import { type AgentState, leastFreePercent } from '../hosts/agent-state.ts'
-import type { Setting } from '../protocol/http/host-agent.ts'
+import type { Setting } from '../protocol/http/hosts.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { type CheckResult, finding } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'

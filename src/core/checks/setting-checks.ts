@@ -1,4 +1,4 @@
-import type { HelloFacts } from '../protocol/http/host-agent.ts'
+import type { HelloFacts } from '../protocol/http/hosts.ts'
 import { compareVersions, skewAdvice, skewReason } from '../release.ts'
 import { limitNames, limitWords } from '../tasks/limits.ts'
 import { clockWords } from '../text/duration.ts'

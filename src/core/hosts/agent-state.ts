@@ -1,4 +1,4 @@
-import type { Setting } from '../protocol/http/host-agent.ts'
+import type { Setting } from '../protocol/http/hosts.ts'
 import type { Limits } from '../tasks/limits.ts'
 
 /** Percent free on its data directory's disk below which an agent is DEGRADED, because spools may fail. */

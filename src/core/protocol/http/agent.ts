@@ -1,7 +1,6 @@
 import { longestReason } from '../bounds.ts'
 import { allOptional, Closed, Hostname, Id, Line, Nullable, type Static, Tags, Time, Type } from './common.ts'
-import { beatFacts } from './host-agent.ts'
-import { Metrics } from './hosts.ts'
+import { beatFacts, Metrics } from './hosts.ts'
 
 export const EnrollmentCreate = Closed(
   {

@@ -6,7 +6,7 @@ import { largestPage } from '../bounds.ts'
 import { HostIds, Target } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, type Static, Time, Type } from './common.ts'
 import { Copy, Fetch, LimitRate, Stdin, TaskCopy, TaskFetch, TaskStdin } from './files.ts'
-import { Containment } from './host-agent.ts'
+import { Containment } from './hosts.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
 
 export const Strategy = Type.Enum([...strategies])

@@ -4,7 +4,6 @@ import * as clusters from '../../../core/protocol/http/clusters.ts'
 import * as common from '../../../core/protocol/http/common.ts'
 import * as events from '../../../core/protocol/http/events.ts'
 import * as files from '../../../core/protocol/http/files.ts'
-import * as hostAgent from '../../../core/protocol/http/host-agent.ts'
 import * as hosts from '../../../core/protocol/http/hosts.ts'
 import * as logs from '../../../core/protocol/http/logs.ts'
 import * as schedules from '../../../core/protocol/http/schedules.ts'
@@ -23,7 +22,6 @@ const modules: readonly object[] = [
   common,
   events,
   files,
-  hostAgent,
   hosts,
   logs,
   schedules,

@@ -1,7 +1,7 @@
 import type { AuditHead } from '../../../core/audit.ts'
 import type { FindingCode } from '../../../core/checks/finding.ts'
 import type { AgentStatus, HostStatus } from '../../../core/hosts/host.ts'
-import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
+import type { BeatFacts } from '../../../core/protocol/http/hosts.ts'
 import type { Progress, TaskRemains } from '../ports/outputs.ts'
 import type { Greeting } from '../ports/presence.ts'
 import type { AnyRecord, Noun } from '../records/records.ts'

@@ -1,5 +1,5 @@
 import type { AgentStatus, HostStatus, Metrics } from '../../../core/hosts/host.ts'
-import type { BeatFacts, HelloFacts } from '../../../core/protocol/http/host-agent.ts'
+import type { BeatFacts, HelloFacts } from '../../../core/protocol/http/hosts.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 import type { LinkClaim } from './cluster.ts'
 

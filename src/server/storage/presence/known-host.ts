@@ -10,7 +10,7 @@ import {
   noLoad,
   wholeReason,
 } from '../../../core/hosts/host-status.ts'
-import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
+import type { BeatFacts } from '../../../core/protocol/http/hosts.ts'
 import { skewReason } from '../../../core/release.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
 import type { Greeting, PresenceView } from '../ports/presence.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
-import type { BeatFacts } from '../../../../core/protocol/http/host-agent.ts'
+import type { BeatFacts } from '../../../../core/protocol/http/hosts.ts'
 import { writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { LastKnown } from '../../migrate/kinds.ts'

@@ -1,7 +1,7 @@
 import type { BoundedMap } from '../../../../core/bounded-map.ts'
 import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
 import type { Measure } from '../../../../core/hosts/host-status.ts'
-import type { BeatFacts } from '../../../../core/protocol/http/host-agent.ts'
+import type { BeatFacts } from '../../../../core/protocol/http/hosts.ts'
 import type { Greeting } from '../../ports/presence.ts'
 import type { JudgingOptions, KnownHosts } from '../../presence/known-hosts.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
