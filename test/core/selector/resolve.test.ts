@@ -3,7 +3,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
 import type { Strictness } from '../../../src/core/selector/resolve.ts'
-import { whyEmpty } from '../../../src/core/selector/why-empty.ts'
+import { whyEmpty } from '../../../src/core/selector/target.ts'
 import { isUnknownName } from '../../../src/core/text/nearest.ts'
 import { atOnce, resolveNow } from '../../helpers/selectors/at-once.ts'
 

@@ -1,8 +1,7 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
-import { type NamedHosts, parseTarget } from '../../../src/core/selector/target.ts'
-import { whyEmpty } from '../../../src/core/selector/why-empty.ts'
+import { type NamedHosts, parseTarget, whyEmpty } from '../../../src/core/selector/target.ts'
 import { atOnce, resolveNow } from '../../helpers/selectors/at-once.ts'
 
 function host(id: number, hostname: string, tags: Record<string, string>): SelectorHost {
