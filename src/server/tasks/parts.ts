@@ -1,4 +1,4 @@
-import type { KnownHost } from '../../core/scripts/host-variables.ts'
+import type { KnownHost } from '../../core/scripts/params.ts'
 import { isFinal } from '../../core/tasks/task.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
