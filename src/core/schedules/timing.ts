@@ -1,6 +1,5 @@
 import type { FieldFault } from '../errors.ts'
-import { type CronSlots, parseCron, yearsToSlot } from './cron.ts'
-import { unknownZone, zoneOf } from './zone.ts'
+import { type CronSlots, parseCron, unknownZone, yearsToSlot, zoneOf } from './cron.ts'
 
 /** Timing of a schedule as stored; times are ISO 8601. Exactly one of the first three is not null. */
 export interface Timing {

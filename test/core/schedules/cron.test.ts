@@ -1,6 +1,5 @@
 import test from 'ava'
-import { parseCron } from '../../../src/core/schedules/cron.ts'
-import { unknownZone, type Zone, zoneOf } from '../../../src/core/schedules/zone.ts'
+import { parseCron, unknownZone, type Zone, zoneOf } from '../../../src/core/schedules/cron.ts'
 
 const zone = (name: string) => zoneOf(name) as Zone
 
