@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { readJoin } from '../../src/core/join/join-string.ts'
+import { readJoin } from '../../src/core/endpoint.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'

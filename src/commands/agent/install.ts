@@ -8,9 +8,8 @@ import { givenDirectory, installFlags, typedSettings } from '../../cli/flags/ser
 import { readNamedFile, readSecretFile } from '../../cli/input/named-path.ts'
 import { confirm } from '../../cli/input/prompt.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
-import { normalUrl, readPin, showPin } from '../../core/endpoint.ts'
+import { type Join, normalUrl, readJoin, readPin, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
-import { type Join, readJoin } from '../../core/join/join-string.ts'
 import {
   applyPlan,
   dropToken,

@@ -10,9 +10,8 @@ import { dataDirectory, dataDirectoryHelp } from '../../cli/flags/service.ts'
 import { readNamedFile, readSecretFile } from '../../cli/input/named-path.ts'
 import { parseLimits } from '../../cli/input/values.ts'
 import { jsonText } from '../../cli/text/sanitize.ts'
-import { normalUrl } from '../../core/endpoint.ts'
+import { normalUrl, readJoin } from '../../core/endpoint.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
-import { readJoin } from '../../core/join/join-string.ts'
 
 export default class AgentRun extends LocalCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'

@@ -8,9 +8,8 @@ import { parseLifetime, parsePairs } from '../../cli/input/values.ts'
 import { findCluster, findHost } from '../../cli/names/names.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
-import { isLoopback, readPin, showPin } from '../../core/endpoint.ts'
+import { isLoopback, readJoin, readPin, runLine, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
-import { readJoin, runLine } from '../../core/join/join-string.ts'
 import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/agent.ts'
 
 const flags = {

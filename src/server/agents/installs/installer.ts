@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readJoin } from '../../../core/join/join-string.ts'
+import { readJoin } from '../../../core/endpoint.ts'
 import { architectures, buildName } from '../../../core/release.ts'
 import { printable } from '../../../core/text/printable.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'

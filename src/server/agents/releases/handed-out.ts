@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { isLoopback, normalUrl, readPin, showPin } from '../../../core/endpoint.ts'
-import { type Join, joinLine, joinString } from '../../../core/join/join-string.ts'
+import {
+  isLoopback,
+  type Join,
+  joinLine,
+  joinString,
+  normalUrl,
+  readPin,
+  showPin,
+} from '../../../core/endpoint.ts'
 import { sha256, type UnchangingFile, unchangingFile } from '../../../disk/digest.ts'
 import type { Log } from '../../../disk/log.ts'
 import { ownText } from '../../../disk/own-files.ts'

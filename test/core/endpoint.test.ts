@@ -1,5 +1,35 @@
 import test from 'ava'
-import { type Join, joinString, readJoin } from '../../../src/core/join/join-string.ts'
+import { type Join, joinString, readJoin, readPin, showPin } from '../../src/core/endpoint.ts'
+
+const hex = '0123456789abcdef'.repeat(4)
+const colons = (hex.match(/../g) ?? []).join(':').toUpperCase()
+const base64 = Buffer.from(hex, 'hex').toString('base64')
+
+const good: readonly (readonly [text: string, shown: string])[] = [
+  [`sha256//${base64}`, `sha256//${base64}`],
+  [`sha256:${hex}`, `sha256:${hex}`],
+  [hex, `sha256:${hex}`],
+  [colons, `sha256:${hex}`],
+  [`SHA-256:${colons}`, `sha256:${hex}`],
+]
+for (const [text, shown] of good)
+  test(`${text} is the pin ${shown}`, (t) => t.is(showPin(readPin(text)), shown))
+
+const badPins = [
+  '',
+  'abc',
+  `sha256//${hex}`,
+  `sha256//${base64.slice(0, -1)}`,
+  `sha256//${base64.replace(/.=$/, 'B=')}`,
+  `sha256/${base64}`,
+  `sha256:${hex}0`,
+  `sha1:${hex}`,
+  `sha256//${base64}\n`,
+]
+for (const text of badPins)
+  test(`${JSON.stringify(text)} is not a pin`, (t) => {
+    t.throws(() => readPin(text), { code: 'usage', message: /^not a SHA-256 fingerprint: / })
+  })
 
 const token = `rsm_enr_${'aB3_-'.repeat(9).slice(0, 43)}`
 const fingerprint = `sha256//${'A'.repeat(43)}=`
@@ -27,7 +57,7 @@ test('a truncated join string is refused, wherever it is cut', (t) => {
     t.throws(() => readJoin(whole.slice(0, length)), { message: /^the join string was cut/ }, `${length}`)
 })
 
-const bad: readonly (readonly [what: string, text: string, message: RegExp])[] = [
+const badJoins: readonly (readonly [what: string, text: string, message: RegExp])[] = [
   ['nothing', '', /^there is no join string$/],
   ['a token', token, /^not a join string: one begins with rsm-join:$/],
   ['a blank within', `${whole.slice(0, 50)} ${whole.slice(50)}`, /altered: unexpected " "/],
@@ -41,7 +71,7 @@ const bad: readonly (readonly [what: string, text: string, message: RegExp])[] =
   ['half a token', made({ v: 1, url, token: token.slice(0, -1) }), /altered: invalid token/],
   ['an invalid pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: invalid fingerprint/],
 ]
-for (const [what, text, message] of bad)
+for (const [what, text, message] of badJoins)
   test(`the error about a join string with ${what} says what is wrong`, (t) => {
     const error = t.throws(() => readJoin(text), { code: 'usage', message })
     t.notRegex(error.message, /rsm_enr_/)
