@@ -2,9 +2,7 @@ import { fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
-import { type Disk, hasRoom, realDisk, writeWhole } from './disk.ts'
-import { isDiskFull } from './durable.ts'
-import { failedLog, LogDeleted } from './log-refusals.ts'
+import { type Disk, failedLog, hasRoom, isDiskFull, LogDeleted, realDisk, writeWhole } from './durable.ts'
 
 /** An open file to append to; bytes past `size` are not part of the log. */
 export interface LogFile {

@@ -4,8 +4,7 @@ import { constants, ftruncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { type Disk, realDisk, roomOf, writeWhole } from './disk.ts'
-import { isDiskFull } from './durable.ts'
+import { type Disk, isDiskFull, realDisk, roomOf, writeWhole } from './durable.ts'
 
 const mostBytes = 4 * 1024 * 1024
 /** A disk smaller than a hundred times this has no reserve. */

@@ -2,10 +2,11 @@ import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import test, { type ExecutionContext } from 'ava'
+import type { ExecutionContext } from 'ava'
+import test from 'ava'
 import fc from 'fast-check'
 import { AppendLog, type AppendLogOptions, type LogFault } from '../../src/disk/append-log.ts'
-import { type Disk, realDisk } from '../../src/disk/disk.ts'
+import { type Disk, realDisk } from '../../src/disk/durable.ts'
 import { until } from '../helpers/until.ts'
 
 const fault = (code: string) => Object.assign(new Error(`${code}: it was put in`), { code })

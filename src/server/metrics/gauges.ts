@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client'
 import { RsmError } from '../../core/errors.ts'
 import type { HostStatus } from '../../core/hosts/host.ts'
 import type { Standing } from '../../core/protocol/http/server.ts'
-import type { Room } from '../../disk/disk.ts'
+import type { Room } from '../../disk/durable.ts'
 import type { PoolLoad } from '../storage/ports/cluster.ts'
 
 /** Values read at each scrape. */

@@ -1,4 +1,4 @@
-import type { Room } from '../../../disk/disk.ts'
+import type { Room } from '../../../disk/durable.ts'
 
 /**
  * Bytes of files that go to hosts or come from them, by file id. Their names, owners and states are in the

@@ -5,8 +5,7 @@ import { faultPoint } from '#fault-point'
 import { BoundedMap } from '../../../../core/bounded-map.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import { type Appended, AppendLog } from '../../../../disk/append-log.ts'
-import { type Disk, writeWhole } from '../../../../disk/disk.ts'
-import { syncDirectory } from '../../../../disk/durable.ts'
+import { type Disk, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
 import { entryJson, lineOf } from '../../output-line.ts'
 import type {
   NewEntry,

@@ -1,7 +1,7 @@
 import { RsmError } from '../../../../core/errors.ts'
 import { AppendLog } from '../../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../../disk/data-directory.ts'
-import type { Disk } from '../../../../disk/disk.ts'
+import type { Disk } from '../../../../disk/durable.ts'
 import { type Reserve, roomAgain } from '../../../../disk/reserve.ts'
 import type { Found, Query, Store } from '../../ports/store.ts'
 import { type AnyRecord, authors, type Id, type Noun, type Records } from '../../records/records.ts'

@@ -3,7 +3,7 @@ import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:f
 import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../../../../src/core/errors.ts'
-import { type Disk, realDisk } from '../../../../../src/disk/disk.ts'
+import { type Disk, realDisk } from '../../../../../src/disk/durable.ts'
 import { createLog } from '../../../../../src/disk/log.ts'
 import { auditLogContract } from '../../../../contracts/audit-log.ts'
 import { auditDirectory, event, openLog, verified } from '../../../../helpers/audit/audit-log.ts'

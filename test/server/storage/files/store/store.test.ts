@@ -80,7 +80,7 @@ test('a disk that fails in fsync is not retried: callers are refused and the pro
   const directory = await temporary((end) => t.teardown(end))
   let broken = false
   let syncs = 0
-  const { realDisk } = await import('../../../../../src/disk/disk.ts')
+  const { realDisk } = await import('../../../../../src/disk/durable.ts')
   const told = new EventTarget()
   const ended = once(told, 'fatal')
   const store = await openJsonStore({
@@ -112,7 +112,7 @@ test('a disk that fails in fsync is not retried: callers are refused and the pro
 
 test('a partial write on a full disk is cut back, waiting writes are refused, and writing resumes later', async (t) => {
   const directory = await temporary((end) => t.teardown(end))
-  const { realDisk } = await import('../../../../../src/disk/disk.ts')
+  const { realDisk } = await import('../../../../../src/disk/durable.ts')
   let full = false
   const told = new EventTarget()
   const store = await openJsonStore({
