@@ -342,7 +342,7 @@ for (const [file, text] of broken)
 
 const kept: readonly (readonly [file: string, text: string])[] = [
   ['core/x.ts', `import { Type } from 'typebox'\nimport { y } from './protocol/y.ts'`],
-  ['server/store/x.ts', `import fs from 'node:fs'\nimport { lock } from '../../disk/lock.ts'`],
+  ['server/store/x.ts', `import fs from 'node:fs'\nimport { lockFile } from '../../disk/data-directory.ts'`],
   ['commands/server/start.ts', `const { startServer } = await import('../../server/main.ts')`],
   ['commands/quickstart.ts', `const { run } = await import('../agent/main.ts')`],
   ['commands/exec.ts', `import { table } from '../cli/table.ts'`],

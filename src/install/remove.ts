@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readdirSync, realpathSync, rmdirSync, rmSync, st
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { lockFile } from '../disk/lock.ts'
+import { lockFile } from '../disk/data-directory.ts'
 import { readText } from './change.ts'
 import { findProcess } from './port-holder.ts'
 import { dataDirOf, packagedProgram, readEnvFile, type Service, systemService } from './service.ts'

@@ -12,8 +12,8 @@ import type {
   RestoreConfirmed,
 } from '../../core/protocol/control.ts'
 import { isoTime, systemClock } from '../../disk/clock.ts'
+import { lockFile } from '../../disk/data-directory.ts'
 import { sha256 } from '../../disk/digest.ts'
-import { lockFile } from '../../disk/lock.ts'
 import { createLog, type Log } from '../../disk/log.ts'
 import { serverVersion } from '../../disk/own-release.ts'
 import { createPasswords } from '../access/passwords.ts'
