@@ -5,10 +5,9 @@ import { pipeline, Readable } from 'node:stream'
 import { extract, type Headers } from 'tar-stream'
 import { howRun } from './attributes.ts'
 import { bytesOfName } from './byte-names.ts'
-import { longestText } from './comparison.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './open-directory.ts'
-import { bytesOf } from './reading.ts'
+import { bytesOf, longestText } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
 
 /** Bytes of headers before an entry, such as long names; they are held in memory. */

@@ -1,10 +1,9 @@
 import { basename, dirname, join, normalize } from 'node:path'
 import { assertGivable, attributesFor, type DesiredAttributes, losesSetIds, modeBits } from './attributes.ts'
-import { longestText } from './comparison.ts'
 import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { kindOf, OpenDirectory } from './open-directory.ts'
-import { whole } from './reading.ts'
+import { longestText, whole } from './reading.ts'
 import { assertReplaceable, backupName, isSameText, sha256In, statReplaceable } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
 

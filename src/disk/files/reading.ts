@@ -1,6 +1,10 @@
-import { type BigIntStats, fstatSync, read, readSync } from 'node:fs'
+import { type BigIntStats, closeSync, fstatSync, read, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { refusedBy } from './failure.ts'
+import type { OpenDirectory } from './open-directory.ts'
+
+/** Largest text that is compared line by line, in bytes (contract §13). */
+export const longestText = 1024 * 1024
 
 const pieceBytes = 1024 * 1024
 
@@ -69,6 +73,20 @@ export async function whole(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): P
   const all: Buffer[] = []
   for await (const piece of pieces) all.push(piece)
   return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
+}
+
+/** Reads a file up to 1 MiB, even if it has grown. */
+export function readSmall(directory: OpenDirectory, name: string): Buffer {
+  const fd = directory.openFile(name)
+  try {
+    const bytes = Buffer.alloc(Math.min(longestText, fstatSync(fd).size))
+    let length = 0
+    for (let read = -1; read !== 0 && length < bytes.length; length += read)
+      read = readSync(fd, bytes, length, bytes.length - length, length)
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /**

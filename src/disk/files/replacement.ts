@@ -4,10 +4,9 @@ import { promisify } from 'node:util'
 import { Appender } from '../appender.ts'
 import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
-import { readSmall } from './comparison.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
 import { kindOf, type OpenDirectory } from './open-directory.ts'
-import { bytesOf } from './reading.ts'
+import { bytesOf, readSmall } from './reading.ts'
 
 const syncing = promisify(fsync)
 /** Mode bit of a directory in which only owners may replace their files. */

@@ -1,10 +1,18 @@
-import { closeSync, fstatSync } from 'node:fs'
+import { closeSync, fstatSync, type Stats } from 'node:fs'
+import { createTwoFilesPatch } from 'diff'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import { apply, assertGivable, type DesiredAttributes, fits } from './attributes.ts'
+import {
+  type Attributes,
+  apply,
+  assertGivable,
+  type DesiredAttributes,
+  fits,
+  modeBits,
+} from './attributes.ts'
 import { shownNames } from './byte-names.ts'
-import { type Comparison, describeChanges } from './comparison.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './open-directory.ts'
+import { longestText, readSmall, whole } from './reading.ts'
 import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
 
 const listedAtMost = 5
@@ -89,4 +97,81 @@ function applyTo(
   } finally {
     closeSync(fd)
   }
+}
+
+/** Milliseconds for one comparison. */
+const patience = 10_000
+
+interface Comparison {
+  /** Path for messages. */
+  readonly path: string
+  /** Null if the directory does not exist and this is a dry run. */
+  readonly directory: OpenDirectory | null
+  readonly name: string
+  readonly previous: Stats | null
+  readonly wanted: Attributes
+  readonly isSameText: boolean
+  /** Bytes to write. */
+  readonly size: number
+}
+
+const octal = (mode: number) => `0${(mode & modeBits).toString(8)}`
+
+function attributeLines({ previous, wanted, path }: Comparison): string[] {
+  if (previous === null || fits(wanted, previous)) return []
+  const { mode, uid, gid } = previous
+  const lines: string[] = []
+  if (wanted.mode !== (mode & modeBits))
+    lines.push(`mode of ${path}: ${octal(mode)} to ${octal(wanted.mode)}`)
+  const owner = `${wanted.uid ?? uid}:${wanted.gid ?? gid}`
+  if (owner !== `${uid}:${gid}`) lines.push(`owner of ${path}: ${uid}:${gid} to ${owner}`)
+  return lines
+}
+
+/** Null if not text: it contains NUL or is not UTF-8. */
+function textOf(bytes: Buffer): string | null {
+  if (bytes.includes(0)) return null
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** Changes of the text as a unified diff, or a sentence if that cannot be shown. */
+async function textLines(
+  comparison: Comparison,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<string> {
+  const { path, directory, name, previous, size } = comparison
+  if (size > longestText || (previous?.size ?? 0) > longestText)
+    return `${path} would change; more than 1 MiB is not shown`
+  const [old, fresh] = [
+    textOf(previous === null || directory === null ? Buffer.alloc(0) : readSmall(directory, name)),
+    textOf(await whole(pieces)),
+  ]
+  if (old === null || fresh === null) return `${path} would change; it is not text`
+  const before = previous === null ? '/dev/null' : path
+  const patch = createTwoFilesPatch(before, path, old, fresh, '', '', {
+    context: 3,
+    timeout: patience,
+  })
+  return (
+    patch?.slice(patch.indexOf('--- ')).trimEnd() ??
+    `${path} would change; the difference takes too long to find`
+  )
+}
+
+/** Reports what a copy would change; given the new content (`pieces`), includes a diff. */
+async function describeChanges(
+  comparison: Comparison,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer> | null,
+  say: (line: string) => void,
+): Promise<void> {
+  const { path, previous, isSameText } = comparison
+  if (!isSameText) {
+    if (pieces !== null) say(await textLines(comparison, pieces))
+    else say(`${path} would be ${previous === null ? 'written' : 'replaced'}`)
+  }
+  for (const line of attributeLines(comparison)) say(line)
 }
