@@ -4,11 +4,10 @@ import { dirname } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { extract, type Headers } from 'tar-stream'
 import { howRun } from './attributes.ts'
-import { bytesOfName } from './byte-names.ts'
+import { bytesOfName, cutIn, nameIn } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './open-directory.ts'
 import { bytesOf, longestText } from './reading.ts'
-import { cutIn, nameIn } from './tar-records.ts'
 
 /** Bytes of headers before an entry, such as long names; they are held in memory. */
 const longestHeader = 4 * 1024 * 1024

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { closeSync, fstatSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Headers, type Pack, pack } from 'tar-stream'
+import { withByteNames, withCut } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
-import { withByteNames, withCut } from './tar-records.ts'
 
 interface Packing {
   readonly follow: boolean
