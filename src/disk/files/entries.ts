@@ -7,7 +7,7 @@ import { howRun } from './attributes.ts'
 import { bytesOfName, cutIn, nameIn } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './open-directory.ts'
-import { bytesOf, longestText } from './reading.ts'
+import { bytesOf, longestText } from './open-file.ts'
 
 /** Bytes of headers before an entry, such as long names; they are held in memory. */
 const longestHeader = 4 * 1024 * 1024

@@ -5,7 +5,7 @@ import { type Headers, type Pack, pack } from 'tar-stream'
 import { withByteNames, withCut } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import { kindOf, type OpenDirectory } from './open-directory.ts'
-import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
+import { bytesOf, hasChanged, sizeOf, whole } from './open-file.ts'
 
 interface Packing {
   readonly follow: boolean

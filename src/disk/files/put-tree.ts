@@ -3,7 +3,7 @@ import { assertGivable, attributesFor, type DesiredAttributes, losesSetIds, mode
 import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { kindOf, OpenDirectory } from './open-directory.ts'
-import { longestText, whole } from './reading.ts'
+import { longestText, whole } from './open-file.ts'
 import { assertReplaceable, backupName, isSameText, sha256In, statReplaceable } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
 

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fchmodSync, fstatSync, fsync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
-import { Appender } from '../appender.ts'
 import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
 import { kindOf, type OpenDirectory } from './open-directory.ts'
-import { bytesOf, readSmall } from './reading.ts'
+import { Appender, bytesOf, readSmall } from './open-file.ts'
 
 const syncing = promisify(fsync)
 /** Mode bit of a directory in which only owners may replace their files. */

@@ -12,7 +12,7 @@ import {
 import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './open-directory.ts'
-import { longestText, readSmall, whole } from './reading.ts'
+import { longestText, readSmall, whole } from './open-file.ts'
 import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
 
 const listedAtMost = 5

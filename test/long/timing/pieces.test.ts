@@ -2,7 +2,7 @@ import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { piecesOf } from '../../../src/disk/files/reading.ts'
+import { piecesOf } from '../../../src/disk/files/open-file.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 const content = Buffer.from(Array.from({ length: 1000 }, (_, at) => at % 251))

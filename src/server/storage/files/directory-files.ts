@@ -3,9 +3,8 @@ import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'n
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { Mutex } from '../../../core/mutex.ts'
-import { Appender } from '../../../disk/appender.ts'
 import { isDiskFull, roomOf, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
-import { piecesOf } from '../../../disk/files/reading.ts'
+import { Appender, piecesOf } from '../../../disk/files/open-file.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
 import { isMissing } from './read-file.ts'
 
