@@ -17,15 +17,3 @@ export async function sha256OfFile(path: string): Promise<string> {
   await pipeline(createReadStream(path), whole)
   return whole.digest('hex')
 }
-
-/** Bytes that never change during the life of the process. */
-export interface UnchangingFile {
-  mediaType: string
-  bytes: Buffer
-  /** RFC 9110 §8.8.3: with quotes. */
-  etag: string
-}
-
-export function unchangingFile(mediaType: string, bytes: Buffer): UnchangingFile {
-  return { mediaType, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
-}

@@ -52,3 +52,16 @@ export interface OwnPackage {
 export function ownExecutable(): string | undefined {
   return isSingleFile ? '/proc/self/exe' : undefined
 }
+
+/** A file that the server offers; its bytes never change during the life of the process. */
+export interface UnchangingFile {
+  mediaType: string
+  bytes: Buffer
+  /** RFC 9110 §8.8.3: with quotes. */
+  etag: string
+}
+
+export function unchangingFile(mediaType: string, bytes: Buffer): UnchangingFile {
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return { mediaType, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+}

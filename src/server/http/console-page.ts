@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
-import { ownFile } from '../../disk/own-files.ts'
+import { ownFile, type UnchangingFile, unchangingFile } from '../../disk/own-files.ts'
 import { keptFiles } from './served-files.ts'
 
 /** Page of the browser console; `nonce` is new in every answer. */

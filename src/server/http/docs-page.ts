@@ -1,5 +1,4 @@
-import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
-import { ownFile } from '../../disk/own-files.ts'
+import { ownFile, type UnchangingFile, unchangingFile } from '../../disk/own-files.ts'
 import { keptFiles } from './served-files.ts'
 
 export const html = `<!doctype html>

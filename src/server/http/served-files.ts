@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { UnchangingFile } from '../../disk/digest.ts'
+import type { UnchangingFile } from '../../disk/own-files.ts'
 
 /** Sends a file, or 304 if the client has it. Clients must revalidate, because an upgrade changes it. */
 export function sendUnchanging(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
-import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
+import { type UnchangingFile, unchangingFile } from '../../disk/own-files.ts'
 import { serverVersion } from '../../disk/own-release.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RoutedOperation } from '../http/openapi/document.ts'

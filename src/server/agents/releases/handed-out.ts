@@ -8,9 +8,9 @@ import {
   readPin,
   showPin,
 } from '../../../core/endpoint.ts'
-import { sha256, type UnchangingFile, unchangingFile } from '../../../disk/digest.ts'
+import { sha256 } from '../../../disk/digest.ts'
 import type { Log } from '../../../disk/log.ts'
-import { ownText } from '../../../disk/own-files.ts'
+import { ownText, type UnchangingFile, unchangingFile } from '../../../disk/own-files.ts'
 import type { Clients } from '../../access/client-address.ts'
 import type { Certificate } from '../../tls/certificate.ts'
 import type { Tls } from '../../tls/tls.ts'
