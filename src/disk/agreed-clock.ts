@@ -14,7 +14,7 @@ import {
   writtenEvery,
 } from '../core/clock/agreed-time.ts'
 import { Mutex } from '../core/mutex.ts'
-import { checkedJson, hasCheck, withoutCheck } from './checked-json.ts'
+import { checkedJson, hasCheck, withoutCheck } from './digest.ts'
 import { isDiskFull, writeFileDurably } from './durable.ts'
 
 /** Clocks of the machine; tests replace them. */

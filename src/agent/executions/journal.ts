@@ -17,7 +17,7 @@ import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { Mutex } from '../../core/mutex.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
-import { checkedJson, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
+import { checkedJson, hasCheck, withoutCheck } from '../../disk/digest.ts'
 import { type Entry, entriesOf, entryKinds, fold, isExpired, type JournaledExecution } from './journaled.ts'
 
 const datasync = promisify(fdatasync)

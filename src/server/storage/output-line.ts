@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { GatePhase, Phase } from '../../core/tasks/gates.ts'
 import type { Stream } from '../../core/tasks/task.ts'
-import { checkedJson, checkField, checkFieldBytes, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
+import { checkedJson, checkField, checkFieldBytes, hasCheck, withoutCheck } from '../../disk/digest.ts'
 import type { NewEntry } from './ports/outputs.ts'
 
 /** Characters below which it is cheaper to encode the text again than to keep it in pieces. */

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { showHead } from '../../../../core/audit.ts'
-import { checkedJson } from '../../../../disk/checked-json.ts'
+import { checkedJson } from '../../../../disk/digest.ts'
 import { createLog } from '../../../../disk/log.ts'
 import { blobsOf } from '../../migrate/bytes.ts'
 import { writeFiles } from '../../migrate/files.ts'

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { hasCheck } from '../../../../disk/checked-json.ts'
+import { hasCheck } from '../../../../disk/digest.ts'
 import { writeWhole } from '../../../../disk/durable.ts'
 import { parseEntry } from '../../output-line.ts'
 import { encodeRecord, type IndexRecord, readAsFound, recordBytes, startOf } from './index-file.ts'

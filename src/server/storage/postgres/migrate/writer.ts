@@ -1,6 +1,6 @@
 import { RsmError } from '../../../../core/errors.ts'
 import { phases } from '../../../../core/tasks/gates.ts'
-import { hasCheck, withoutCheck } from '../../../../disk/checked-json.ts'
+import { hasCheck, withoutCheck } from '../../../../disk/digest.ts'
 import { jsonbSafe } from '../../jsonb-safe.ts'
 import { blobsOf, linesOf } from '../../migrate/bytes.ts'
 import { writeFiles } from '../../migrate/files.ts'
