@@ -7,7 +7,7 @@ import {
   type TerminalNotice,
   type TerminalPayloads,
   type ToTerminalClient,
-} from '../core/protocol/terminal-messages.ts'
+} from '../core/terminals/terminal.ts'
 import { Acknowledgement } from './acknowledgement.ts'
 import { Backoff, pause } from './backoff.ts'
 import { type InputSink, PendingInput, type Taken } from './pending-input.ts'

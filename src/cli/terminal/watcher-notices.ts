@@ -1,4 +1,4 @@
-import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
+import type { TerminalNotice } from '../../core/terminals/terminal.ts'
 
 /** Tracks which watchers the user knows of, so that each is announced despite reconnects. */
 export class WatcherNotices {

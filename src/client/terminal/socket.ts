@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import type { WebSocket } from 'ws'
-import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import { terminalSubprotocol } from '../../core/terminals/terminal.ts'
 import type { OpenTerminalSocket, TerminalSocket } from '../../net/attachment.ts'
 import type { Connection } from '../../net/connect.ts'
 import { keepAlive, openWebSocket } from '../../net/web-socket.ts'

@@ -1,3 +1,4 @@
+import { clientSends, type FromTerminalClient } from '../terminals/terminal.ts'
 import {
   agentSends,
   type FromAgent,
@@ -8,7 +9,6 @@ import {
   payloads,
   serverSends,
 } from './messages.ts'
-import { clientSends, type FromTerminalClient } from './terminal-messages.ts'
 import { splitOutput } from './wire-text.ts'
 
 /** Fault of a frame: `protocol` closes the link (4400), any other is answered with ERROR. */

@@ -10,7 +10,7 @@ import {
   type TerminalNotice,
   type TerminalPayloads,
   terminalSubprotocol,
-} from '../../core/protocol/terminal-messages.ts'
+} from '../../core/terminals/terminal.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'

@@ -1,5 +1,5 @@
 import { mendable, RsmError } from '../../core/errors.ts'
-import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { reattachWindow } from '../../core/terminals/terminal.ts'
 import { type Repeated, repeat } from '../../disk/clock.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'

@@ -1,5 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { reattachWindow } from '../../core/terminals/terminal.ts'
 import { type Clock, repeat } from '../../disk/clock.ts'
 import { isLive, noteUse } from '../access/credentials.ts'
 import type { Store } from '../storage/ports/store.ts'

@@ -1,4 +1,4 @@
-import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { reattachWindow } from '../../core/terminals/terminal.ts'
 
 /** How a terminal ended; `reason` is a sentence unless the shell ended on its own. */
 export interface TerminalEnd {

@@ -1,5 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
+import type { TerminalMessageType, TerminalPayloads } from '../../core/terminals/terminal.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'

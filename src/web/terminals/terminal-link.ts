@@ -7,8 +7,8 @@ import type {
   TerminalTicket,
 } from '../../core/protocol/http/terminals.ts'
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
-import { type TerminalNotice, terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
 import { Burst } from '../../core/rates.ts'
+import { type TerminalNotice, terminalSubprotocol } from '../../core/terminals/terminal.ts'
 import { Attachment, type TerminalAttached, type TerminalSocket } from '../../net/attachment.ts'
 import { call, errorText, send } from '../api.ts'
 import { endSession } from '../session.ts'

@@ -5,7 +5,7 @@ import {
   type FromTerminalClient,
   type ToTerminalClient,
   terminalSubprotocol,
-} from '../../../src/core/protocol/terminal-messages.ts'
+} from '../../../src/core/terminals/terminal.ts'
 import { type FakeServer, hostNamed, pageOf, startFakeServer } from '../../fixtures/fake-server.ts'
 
 export const sessionId = 'session-1'

@@ -7,7 +7,7 @@ import {
   type TerminalPayloads,
   type ToTerminalClient,
   terminalSubprotocol,
-} from '../../../src/core/protocol/terminal-messages.ts'
+} from '../../../src/core/terminals/terminal.ts'
 import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'
 

@@ -2,7 +2,7 @@ import type {
   TerminalMessageType,
   TerminalNotice,
   TerminalPayloads,
-} from '../../../core/protocol/terminal-messages.ts'
+} from '../../../core/terminals/terminal.ts'
 import type { TerminalRecord } from '../records/terminal.ts'
 import type { UserCaller } from './caller.ts'
 
