@@ -24,7 +24,7 @@ import {
 } from '../../install/plan.ts'
 import { dataDirOf, programFor, type Service, systemService, userService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
-import { trustOptions } from '../../net/trust.ts'
+import { trustOptions } from '../../net/connect.ts'
 import AgentRun from './run.ts'
 
 /** Timeout for the server to confirm the link, in milliseconds (contract §10). */

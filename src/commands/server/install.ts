@@ -25,7 +25,7 @@ import {
 import { needPort } from '../../install/port-holder.ts'
 import { dataDirOf, programFor, type Service, systemService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
-import { keyPin } from '../../net/trust.ts'
+import { keyPin } from '../../net/connect.ts'
 import ServerStart from './start.ts'
 
 /** Timeout for the server to answer, in milliseconds. */
