@@ -8,9 +8,8 @@ import {
   type TerminalPayloads,
   type ToTerminalClient,
 } from '../core/terminals/terminal.ts'
-import { Acknowledgement } from './acknowledgement.ts'
 import { Backoff, pause } from './backoff.ts'
-import { type InputSink, PendingInput, type Taken } from './pending-input.ts'
+import { Acknowledgement, type InputSink, PendingInput, type Taken } from './pending-input.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
