@@ -1,5 +1,5 @@
 import test from 'ava'
-import { linesOf, wholeLines } from '../../../src/client/services/audit-lines.ts'
+import { linesOf, wholeLines } from '../../../src/client/services/audit.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { chain } from '../../helpers/audit/audit-lines.ts'
 
