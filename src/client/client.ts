@@ -23,10 +23,11 @@ import {
   authOver,
   type ClientTaskService,
   type ClientTerminalService,
+  type ServerService,
+  serverOver,
   serviceOver,
   terminalsOver,
 } from './services/requests.ts'
-import { type ServerService, serverOver } from './services/server.ts'
 
 /** The services of core/services.ts over HTTP, and the underlying calls. */
 export interface Client extends Services {
