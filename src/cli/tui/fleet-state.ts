@@ -1,4 +1,4 @@
-import type { FleetEvent } from '../../client/services/events.ts'
+import type { FleetEvent } from '../../client/watch.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { isOutdated } from '../task/task-state.ts'

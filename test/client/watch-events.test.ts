@@ -1,10 +1,10 @@
 import test from 'ava'
-import { Api } from '../../../src/client/http/api.ts'
-import { openTransport } from '../../../src/client/http/transport.ts'
-import { type EventsOptions, type FleetEvent, watchEvents } from '../../../src/client/services/events.ts'
-import { RsmError } from '../../../src/core/errors.ts'
-import { openConnection } from '../../../src/net/connect.ts'
-import { eventStream, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
+import { Api } from '../../src/client/http/api.ts'
+import { openTransport } from '../../src/client/http/transport.ts'
+import { type EventsOptions, type FleetEvent, watchEvents } from '../../src/client/watch.ts'
+import { RsmError } from '../../src/core/errors.ts'
+import { openConnection } from '../../src/net/connect.ts'
+import { eventStream, hostNamed, startFakeServer } from '../fixtures/fake-server.ts'
 
 const at = '2026-11-21T03:25:15.000Z'
 const changeOf = (id: number) => ({ change: 'updated', at, host: hostNamed(id, `web${id}`) })
