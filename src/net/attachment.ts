@@ -9,7 +9,7 @@ import {
   type ToTerminalClient,
 } from '../core/terminals/terminal.ts'
 import { Backoff, pause } from './backoff.ts'
-import { Acknowledgement, type InputSink, PendingInput, type Taken } from './pending-input.ts'
+import { Acknowledgement, type InputSink, PendingInput, type Taken } from './flow-control.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 

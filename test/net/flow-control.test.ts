@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { TypedCounter } from '../../src/core/terminals/terminal.ts'
-import { PendingInput } from '../../src/net/pending-input.ts'
+import { PendingInput } from '../../src/net/flow-control.ts'
 
 test('a large paste is sent in frames of whole characters, and later input waits for room in the socket', (t) => {
   const sent: { data: string; done: () => void }[] = []
