@@ -67,6 +67,14 @@ export function isRefusedByFullDisk(error: unknown): boolean {
   return error instanceof Error && isDiskFull(error.cause)
 }
 
+export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** Turns the error of a missing file into null. */
+export const nullWhereMissing = (error: unknown): null => {
+  if (isMissing(error)) return null
+  throw error
+}
+
 /** Removes temporary files of `temporaryName(path)` that a killed process left. */
 export async function removeStale(path: string): Promise<void> {
   const [directory, base] = [dirname(path), `${basename(path)}.`]

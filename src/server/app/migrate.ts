@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
+import { isMissing } from '../../disk/durable.ts'
 import { createLog } from '../../disk/log.ts'
 import { fillDirectory } from '../storage/files/backup/fill-directory.ts'
 import { becomeOwner, openOffline } from '../storage/files/backup/offline.ts'
@@ -77,7 +78,7 @@ async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise
   for (const name of keyNames) {
     const file = join(directory, name)
     const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
-      if (cause.code === 'ENOENT') return null
+      if (isMissing(cause)) return null
       throw new RsmError('unavailable', `${file} cannot be read: ${cause.message}`, { cause })
     })
     const fault = keyFault(name, bytes, keys.find(({ id }) => id === name)?.keyId, true)

@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import { writeFileDurably } from '../../disk/durable.ts'
+import { isMissing, writeFileDurably } from '../../disk/durable.ts'
 
 /** Store outside the data directory that the directory was used with. */
 interface Elsewhere {
@@ -15,7 +15,7 @@ const fileName = 'postgres.json'
 /** Null if the directory was used with none, or is missing. Errors: `forbidden` if another user's. */
 async function read(path: string): Promise<Elsewhere | null> {
   const text = await readFile(join(path, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+    if (isMissing(error) || error.code === 'ENOTDIR') return null
     if (error.code !== 'EACCES') throw error
     throw new RsmError('forbidden', `the data directory ${path} belongs to another user`, {
       hint: 'run this as the user that the server runs as, or as root',

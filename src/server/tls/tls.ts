@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import { writeFileDurably } from '../../disk/durable.ts'
+import { nullWhereMissing, writeFileDurably } from '../../disk/durable.ts'
 import type { Log } from '../../disk/log.ts'
 import { type Certificate, pair, readCertificate } from './certificate.ts'
 
@@ -170,14 +170,7 @@ async function make(host: string, now: number, key: string | null): Promise<{ ce
   return { cert: made.cert, key: made.private }
 }
 
-async function readKept(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
+const readKept = (file: string): Promise<string | null> => readFile(file, 'utf8').catch(nullWhereMissing)
 
 const publicOf = (key: string): string =>
   createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()

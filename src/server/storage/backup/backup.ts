@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import { isMissing } from '../../../disk/durable.ts'
 import { keyFault, keyNames } from '../keys/key-files.ts'
 import type { Damage, Items, OnDamage, Reader } from '../migrate/kinds.ts'
 import type { Backup, BackupMade, BackupOptions } from '../ports/maintenance.ts'
@@ -46,7 +47,7 @@ async function readKeys(directory: string): Promise<KeyFiles> {
   const keys: KeyFiles = {}
   for (const name of keyFiles) {
     const found = await readFile(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && name.startsWith('tls.')) return null
+      if (isMissing(error) && name.startsWith('tls.')) return null
       throw new RsmError('unavailable', `${join(directory, name)} cannot be read: ${error.message}`, {
         hint: 'omit --with-keys, and keep the keys separately',
         cause: error,

@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
 import {
   isDiskFull,
+  isMissing,
   removeOnSignal,
   removeStale,
   replaceDurably,
@@ -26,8 +27,7 @@ export async function checkBackup(
 }
 
 function unwritable(path: string, error: unknown): RsmError {
-  const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-  const why = missing ? 'there is no such directory' : whyUnwritable(error)
+  const why = isMissing(error) ? 'there is no such directory' : whyUnwritable(error)
   // A full disk is not the fault of the user who typed the name.
   return new RsmError(isDiskFull(error) ? 'unavailable' : 'usage', `can't write ${path}: ${why}`, {
     cause: error,

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AgreedClock, sinceBoot } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../../disk/clock.ts'
+import { nullWhereMissing } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
 import { reportDoubt } from '../clock-doubt.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
@@ -23,7 +24,7 @@ interface Parts {
  * Uses the times of files, because heartbeats update those even if no record changes for hours.
  */
 export async function lastWritten(path: string): Promise<number | null> {
-  const names = await readdir(join(path, 'store')).catch(nothingWhereMissing)
+  const names = await readdir(join(path, 'store')).catch(nullWhereMissing)
   const journal = names?.filter((name) => parseName(name)?.kind === 'journal').toSorted()
   const files = [
     'presence.json',
@@ -31,14 +32,9 @@ export async function lastWritten(path: string): Promise<number | null> {
     join('store', journal?.at(-1) ?? 'store.json'),
   ]
   const times = await Promise.all(
-    files.map((file) => stat(join(path, file)).then(({ mtimeMs }) => mtimeMs, nothingWhereMissing)),
+    files.map((file) => stat(join(path, file)).then(({ mtimeMs }) => mtimeMs, nullWhereMissing)),
   )
   return newestTime(times)
-}
-
-function nothingWhereMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
 }
 
 function newestTime(times: (number | null)[]): number | null {

@@ -3,10 +3,16 @@ import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'n
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { Mutex } from '../../../core/mutex.ts'
-import { isDiskFull, roomOf, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
+import {
+  isDiskFull,
+  isMissing,
+  roomOf,
+  syncDirectory,
+  temporaryName,
+  temporarySuffix,
+} from '../../../disk/durable.ts'
 import { Appender, piecesOf } from '../../../disk/files/open-file.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
-import { isMissing } from './read-file.ts'
 
 /** Folder of finished contents by digest, each a hard link to the files that have them. */
 const contentName = 'content'

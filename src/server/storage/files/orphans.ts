@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isoTime } from '../../../disk/clock.ts'
+import { nullWhereMissing } from '../../../disk/durable.ts'
 import type { Orphans } from '../ports/outputs.ts'
 
 /** Folder of the orphans in their directory; no id has this name. */
@@ -22,10 +23,7 @@ export function createOrphans(directory: string): Orphans {
     },
     async sweep(days, age) {
       if (days === 0) return
-      const folders = await readdir(place).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return []
-        throw error
-      })
+      const folders = (await readdir(place).catch(nullWhereMissing)) ?? []
       for (const name of folders)
         if (age(timeOf(name)) >= days * day) await rm(join(place, name), { recursive: true, force: true })
     },

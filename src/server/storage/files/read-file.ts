@@ -1,19 +1,12 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
+import { nullWhereMissing } from '../../../disk/durable.ts'
 
 /** Few enough bytes to scan within a millisecond. */
 const chunkBytes = 64 * 1024
 /** Bytes searched backwards for the last newline; the longest line of output is a frame of 1 MiB. */
 const longestTail = 2 * 1024 * 1024
 const newline = 10
-
-export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
-
-/** Turns the error of a missing file into null. */
-export const nullWhereMissing = (error: unknown): null => {
-  if (isMissing(error)) return null
-  throw error
-}
 
 /** Items that `read` yields for a file; none if it is missing. */
 export async function* opened<T>(

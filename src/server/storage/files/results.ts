@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { checkedJson, withoutCheck } from '../../../disk/digest.ts'
-import { writeFileDurably } from '../../../disk/durable.ts'
+import { isMissing, nullWhereMissing, writeFileDurably } from '../../../disk/durable.ts'
 import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
 import { createOrphans, orphansName } from './orphans.ts'
 
@@ -37,7 +37,7 @@ export function createFileResults(directory: string): Results {
       const added = { ...none, survivors: [] }
       return { ...rest, results: results.map((result) => ({ ...added, ...result })) }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      if (isMissing(error)) return null
       throw error
     }
   }
@@ -74,12 +74,8 @@ export function createFileResults(directory: string): Results {
       drop(taskId)
     },
     async list() {
-      try {
-        return (await readdir(directory)).filter((name) => name !== orphansName)
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-        throw error
-      }
+      const names = (await readdir(directory).catch(nullWhereMissing)) ?? []
+      return names.filter((name) => name !== orphansName)
     },
     orphans: {
       ...orphans,

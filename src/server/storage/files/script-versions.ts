@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
-import { isDiskFull, writeFileDurably } from '../../../disk/durable.ts'
+import { isDiskFull, nullWhereMissing, writeFileDurably } from '../../../disk/durable.ts'
 import { maxVersions, type ScriptVersions } from '../ports/store.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import { createOrphans } from './orphans.ts'
@@ -31,7 +31,7 @@ export function createScriptVersions(directory: string, most: number = maxVersio
       await rm(file(id, version - most), { force: true })
     },
     async list(id) {
-      const names = await readdir(folder(id)).catch(absent)
+      const names = await readdir(folder(id)).catch(nullWhereMissing)
       return (names ?? [])
         .flatMap((name) => /^([1-9]\d*)\.json$/.exec(name)?.[1] ?? [])
         .map(Number)
@@ -39,23 +39,18 @@ export function createScriptVersions(directory: string, most: number = maxVersio
         .slice(-most)
     },
     async read(id, version) {
-      const text = await readFile(file(id, version), 'utf8').catch(absent)
+      const text = await readFile(file(id, version), 'utf8').catch(nullWhereMissing)
       return text === null ? null : (JSON.parse(text) as ScriptRecord)
     },
     forget,
     async sweep(exists, days, age, now) {
       const gone: string[] = []
       // Ids are never reused: a script that is missing after its folder was listed cannot appear later.
-      for (const name of (await readdir(directory).catch(absent)) ?? [])
+      for (const name of (await readdir(directory).catch(nullWhereMissing)) ?? [])
         if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) gone.push(name)
       const folder = gone.length > 0 ? await orphans.moveAside(gone, now) : null
       await orphans.sweep(days, age)
       return folder
     },
   }
-}
-
-function absent(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null
-  throw error
 }

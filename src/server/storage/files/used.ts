@@ -1,7 +1,7 @@
 import { access, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
-import { isDiskFull, writeFileDurably } from '../../../disk/durable.ts'
+import { isDiskFull, nullWhereMissing, writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
 import { auditFileName } from './audit/log-file.ts'
 import { manifestName } from './store/files.ts'
@@ -13,23 +13,12 @@ const filledByUse = ['tasks', 'terminals', 'scripts', 'metrics']
 const auditStart = 64 * 1024
 
 async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
+  return (await access(path).catch(nullWhereMissing)) !== null
 }
 
 async function isFilled(directory: string): Promise<boolean> {
-  return readdir(directory).then(
-    (names) => names.length > 0,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
+  const names = await readdir(directory).catch(nullWhereMissing)
+  return names !== null && names.length > 0
 }
 
 async function hasFirstUser(auditLog: string): Promise<boolean> {

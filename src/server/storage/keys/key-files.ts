@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
-import { isRefusedByFullDisk, writeFileDurably } from '../../../disk/durable.ts'
+import { isMissing, isRefusedByFullDisk, writeFileDurably } from '../../../disk/durable.ts'
 import type { Keys, ReplacedKeys } from '../ports/keys.ts'
 import type { Store, Transaction } from '../ports/store.ts'
 import type { KeyRecord } from '../records/run.ts'
@@ -75,7 +75,7 @@ export async function loadKeys(
   for (const name of keyNames) {
     const path = join(directory, name)
     const found = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-      if (cause.code === 'ENOENT') return null
+      if (isMissing(cause)) return null
       throw new RsmError('unavailable', `${path} cannot be read: ${cause.message}`, { cause })
     })
     const noted = (await store.get('keys', name))?.keyId

@@ -13,7 +13,7 @@ import { RsmError } from '../../../../core/errors.ts'
 import type { Page } from '../../../../core/protocol/http/common.ts'
 import { AppendLog } from '../../../../disk/append-log.ts'
 import { type Clock, isoTime } from '../../../../disk/clock.ts'
-import { type Disk, writeFileDurably } from '../../../../disk/durable.ts'
+import { type Disk, nullWhereMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
 import { bounded, parseEntry, systemActor } from '../../audit/entry.ts'
@@ -190,10 +190,7 @@ class FileAuditLog implements AuditLog {
 export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {
-      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return null
-        throw error
-      })
+      const text = await readFile(path, 'utf8').catch(nullWhereMissing)
       if (text === null) return null
       const noted = parseHead(text.trim())
       const found = await audit.head()

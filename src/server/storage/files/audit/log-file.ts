@@ -2,9 +2,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
-import { isDiskFull, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
+import { isDiskFull, nullWhereMissing, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
 import { parseEntry } from '../../audit/entry.ts'
-import { nullWhereMissing } from '../read-file.ts'
 
 export const auditFileName = 'audit.log'
 

@@ -4,7 +4,13 @@ import { rmSync } from 'node:fs'
 import { lchown, lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
-import { removeOnSignal, removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
+import {
+  isMissing,
+  removeOnSignal,
+  removeStale,
+  syncDirectory,
+  temporaryName,
+} from '../../../../disk/durable.ts'
 import { whyUnwritable } from '../../../../disk/named-files.ts'
 
 const inUse = 'nothing was changed; name an empty or a new directory'
@@ -59,7 +65,7 @@ export async function syncFiles(path: string): Promise<void> {
 /** Whether the directory exists; it is empty then. @throws RsmError `conflict` */
 async function isThereAndEmpty(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
+    if (isMissing(error)) return null
     const why = error.code === 'ENOTDIR' ? 'is not a directory' : `cannot be read: ${error.message}`
     throw new RsmError('conflict', `${directory} ${why}`, { hint: inUse, cause: error })
   })

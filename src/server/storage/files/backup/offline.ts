@@ -2,6 +2,7 @@ import { access, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
 import { type DataDirectory, openDataDirectory } from '../../../../disk/data-directory.ts'
+import { isMissing } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { refuseElsewhere } from '../../moved-store.ts'
 import type { Tables } from '../../tables/tables.ts'
@@ -23,8 +24,7 @@ export async function openOffline(
   await refuseElsewhere(path, hint)
   // The lock would create a missing directory.
   await access(join(path, 'store')).catch((error: NodeJS.ErrnoException) => {
-    const why =
-      error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is not that of a server' : error.message
+    const why = isMissing(error) || error.code === 'ENOTDIR' ? 'is not that of a server' : error.message
     throw new RsmError('not_found', `the data directory ${path} ${why}: it has no store`, {
       hint: `name the data directory of the server with ${option}`,
       cause: error,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { AuditVerifier, parseHead, verifyAudit } from '../../../../core/audit.ts'
 import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { fitsCheck, hasCheck, sha256 } from '../../../../disk/digest.ts'
+import { nullWhereMissing } from '../../../../disk/durable.ts'
 import type { Blob, Damage } from '../../migrate/kinds.ts'
 import type { FileRecord } from '../../records/file.ts'
 import type { TerminalRecord } from '../../records/terminal.ts'
@@ -13,11 +14,6 @@ import { readFirst, wholeLines } from '../read-file.ts'
 
 /** Limit of findings of one kind that are reported one by one. */
 const maxPerCode = 20
-
-const absent = (error: NodeJS.ErrnoException): null => {
-  if (error.code === 'ENOENT') return null
-  throw error
-}
 
 async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<string>> {
   const ids = new Set<string>()
@@ -86,11 +82,11 @@ const hasOutput = ({ stdoutBytes, stderrBytes }: { stdoutBytes: number; stderrBy
 export async function checkAudit(path: string): Promise<CheckResult> {
   const log = join(path, 'audit', auditFileName)
   const todo = 'keep the file, and compare it with a backup: `rsm audit verify` shows up to where it is sound'
-  const noted = await readFile(join(path, 'audit.head'), 'utf8').catch(absent)
+  const noted = await readFile(join(path, 'audit.head'), 'utf8').catch(nullWhereMissing)
   const head = noted === null ? null : parseHead(noted)
   if (head === undefined)
     return [finding('audit-log', 'error', `${join(path, 'audit.head')} does not hold a head`, todo)]
-  const file = await open(log, 'r').catch(absent)
+  const file = await open(log, 'r').catch(nullWhereMissing)
   if (file === null) return noted === null ? null : [finding('audit-log', 'error', `${log} is missing`, todo)]
   try {
     const verifier = new AuditVerifier(sha256, head)
@@ -104,7 +100,7 @@ export async function checkAudit(path: string): Promise<CheckResult> {
 
 export async function checkClockFile(path: string): Promise<CheckResult> {
   const file = join(path, 'clock.json')
-  const kept = await readFile(file).catch(absent)
+  const kept = await readFile(file).catch(nullWhereMissing)
   if (kept === null) return null
   const json = kept.subarray(0, -1)
   if (hasCheck(json) && fitsCheck(json)) return null

@@ -2,6 +2,7 @@ import { constants, type StatsFs } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
+import { isMissing } from '../../../../disk/durable.ts'
 import { modeBits } from '../../../../disk/files/attributes.ts'
 
 const MB = 1024 ** 2
@@ -13,7 +14,7 @@ export async function checkDirectory(path: string): Promise<CheckResult> {
   const name = '`rsm server doctor --data-dir DIR`'
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
-    const why = found.code === 'ENOENT' ? 'does not exist' : `cannot be accessed: ${found.message}`
+    const why = isMissing(found) ? 'does not exist' : `cannot be accessed: ${found.message}`
     return [finding('data-directory', 'error', `the data directory ${path} ${why}`, `name another: ${name}`)]
   }
   if (!found.isDirectory())

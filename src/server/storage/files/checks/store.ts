@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
+import { isMissing } from '../../../../disk/durable.ts'
 import { keyFault, keyNames } from '../../keys/key-files.ts'
 import type { KeyRecord } from '../../records/run.ts'
 import type { Tables } from '../../tables/tables.ts'
@@ -55,7 +56,7 @@ export async function checkKeys(directory: string, tables: Tables | null): Promi
   for (const name of keyNames) {
     const path = join(directory, name)
     const found = await readFile(path).catch((error: NodeJS.ErrnoException) => error)
-    if (found instanceof Error && found.code !== 'ENOENT') {
+    if (found instanceof Error && !isMissing(found)) {
       findings.push(finding('keys', 'error', `${path} cannot be read: ${found.message}`, 'run this as root'))
       continue
     }

@@ -2,7 +2,7 @@ import { closeSync, createReadStream, fstatSync, open, write } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { isMissing } from '../read-file.ts'
+import { isMissing } from '../../../../disk/durable.ts'
 
 const openFile = promisify(open)
 const writeFile = promisify(write)

@@ -3,12 +3,11 @@ import { join } from 'node:path'
 import { Mutex } from '../../../../core/mutex.ts'
 import type { Age } from '../../../../disk/agreed-clock.ts'
 import type { Clock } from '../../../../disk/clock.ts'
-import { isDiskFull } from '../../../../disk/durable.ts'
+import { isDiskFull, isMissing } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { type History, keptFor } from '../../ports/presence.ts'
 import { decodeSample } from '../../samples/sample-line.ts'
 import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
-import { isMissing } from '../read-file.ts'
 import { appendLines, dayFileOf, endOfDay, linesOf } from './day-file.ts'
 
 export interface FileHistoryOptions {

@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundedMap } from '../../../../core/bounded-map.ts'
 import { Semaphore } from '../../../../core/mutex.ts'
-import type { Disk } from '../../../../disk/durable.ts'
+import { type Disk, nullWhereMissing } from '../../../../disk/durable.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Outputs } from '../../ports/outputs.ts'
 import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
@@ -106,10 +106,7 @@ export function createFileOutputs(
     async size(taskId) {
       let bytes = 0
       for (const name of logFiles) {
-        const found = await stat(join(directory, taskId, name)).catch((error: NodeJS.ErrnoException) => {
-          if (error.code === 'ENOENT') return null
-          throw error
-        })
+        const found = await stat(join(directory, taskId, name)).catch(nullWhereMissing)
         bytes += found?.size ?? 0
       }
       return bytes

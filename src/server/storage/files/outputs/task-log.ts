@@ -5,7 +5,7 @@ import { faultPoint } from '#fault-point'
 import { BoundedMap } from '../../../../core/bounded-map.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import { type Appended, AppendLog } from '../../../../disk/append-log.ts'
-import { type Disk, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
+import { type Disk, isMissing, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
 import { entryJson, lineOf } from '../../output-line.ts'
 import type {
   NewEntry,
@@ -109,7 +109,7 @@ export class TaskLog {
     try {
       files = await openBoth(directory, create)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !create) return null
+      if (isMissing(error) && !create) return null
       throw error
     }
     const opened = new TaskLog(join(directory, logFiles[0]), files, await recoverLog(...files), events)

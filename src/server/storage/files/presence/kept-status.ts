@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
 import type { BeatFacts } from '../../../../core/protocol/http/hosts.ts'
-import { writeFileDurably } from '../../../../disk/durable.ts'
+import { isMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { LastKnown } from '../../migrate/kinds.ts'
 import type { Greeting } from '../../ports/presence.ts'
@@ -58,7 +58,7 @@ export async function readKeptStatus(path: string, log: Log): Promise<readonly K
     if (!Array.isArray(kept)) throw new Error('it is not a list')
     return kept as KeptStatus[]
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+    if (!isMissing(error))
       log.warn({ err: error }, 'the last known status of hosts is not readable; starting without it')
     return []
   }

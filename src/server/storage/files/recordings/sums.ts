@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { RsmError } from '../../../../core/errors.ts'
+import { nullWhereMissing } from '../../../../disk/durable.ts'
 
 /** Suffix of the checksum file beside a recording, because asciicast has no place for checksums. */
 export const sumsSuffix = '.sums'
@@ -22,10 +23,7 @@ export const lineOfSum = ({ end, check }: Sum): string => `${end} ${check.toStri
 
 /** Checksums of a recording; empty for one of 0.1.0. A last line torn by a crash is ignored. */
 async function readSums(path: string): Promise<Sum[]> {
-  const text = await readFile(path + sumsSuffix, 'latin1').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
-    throw error
-  })
+  const text = (await readFile(path + sumsSuffix, 'latin1').catch(nullWhereMissing)) ?? ''
   const sums: Sum[] = []
   const lines = text.split('\n')
   lines.pop()

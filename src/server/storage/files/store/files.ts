@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
 import { compareVersions } from '../../../../core/release.ts'
 import type { LogFile } from '../../../../disk/append-log.ts'
-import { writeFileDurably } from '../../../../disk/durable.ts'
+import { isMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import { serverVersion } from '../../../../disk/own-release.ts'
 import { type Noun, nouns } from '../../records/records.ts'
 import type { Tables, TablesView } from '../../tables/tables.ts'
-import { isMissing, readFirst, watchLines } from '../read-file.ts'
+import { readFirst, watchLines } from '../read-file.ts'
 import { encodeLine, isAsWritten } from './line.ts'
 
 /**

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { isLoopback } from '../../../../core/endpoint.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import { readCertificates } from '../../../../disk/certificates.ts'
+import { isMissing } from '../../../../disk/durable.ts'
 import { retryAfter } from './failure.ts'
 
 /** One of the hosts in the URL. */
@@ -168,7 +169,7 @@ export async function passwordFor(address: StoreAddress, { host, port }: Place):
   const refusal = (why: string, hint = 'give the password with --store-password-file, or in ~/.pgpass') =>
     refusedStore(address, `${host}:${port} asks for a password, and ${why}`, hint)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return ''
+    if (isMissing(error)) return ''
     throw refusal(`${file} cannot be read: ${error.message}`)
   })
   if (text !== '' && ((await stat(file)).mode & 0o077) !== 0)
