@@ -5,22 +5,22 @@ import { isMissing } from '../../disk/durable.ts'
 import { createLog } from '../../disk/log.ts'
 import { fillDirectory } from '../storage/files/backup/fill-directory.ts'
 import { becomeOwner, openOffline } from '../storage/files/backup/offline.ts'
-import { readDirectory } from '../storage/files/migrate/reader.ts'
-import { createDirectoryWriter } from '../storage/files/migrate/writer.ts'
+import { readDirectory } from '../storage/files/streams/reader.ts'
+import { createDirectoryWriter } from '../storage/files/streams/writer.ts'
 import { keyFault, keyNames } from '../storage/keys/key-files.ts'
-import type { Kind, Reader } from '../storage/migrate/kinds.ts'
-import { copyStore, differing, type Sum, type Sums, sumsOf } from '../storage/migrate/sums.ts'
 import { noteElsewhere } from '../storage/moved-store.ts'
 import {
   displayAddress,
   readStoreAddress,
   type StoreAddress,
 } from '../storage/postgres/connection/address.ts'
-import { closeStore, openStore } from '../storage/postgres/migrate/closed.ts'
-import { readPostgres } from '../storage/postgres/migrate/reader.ts'
-import { openSource, openTarget } from '../storage/postgres/migrate/store.ts'
-import { createPostgresWriter } from '../storage/postgres/migrate/writer.ts'
+import { closeStore, openStore } from '../storage/postgres/streams/closed.ts'
+import { readPostgres } from '../storage/postgres/streams/reader.ts'
+import { openSource, openTarget } from '../storage/postgres/streams/store.ts'
+import { createPostgresWriter } from '../storage/postgres/streams/writer.ts'
 import type { KeyRecord } from '../storage/records/run.ts'
+import { copyStore, differing, type Sum, type Sums, sumsOf } from '../storage/stream-sums.ts'
+import type { Kind, Reader } from '../storage/streams.ts'
 
 /** `rsm server migrate`: copies the store of a stopped server to another place, then compares the copy. */
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { isMissing } from '../../../disk/durable.ts'
 import { keyFault, keyNames } from '../keys/key-files.ts'
-import type { Damage, Items, OnDamage, Reader } from '../migrate/kinds.ts'
 import type { Backup, BackupMade, BackupOptions } from '../ports/maintenance.ts'
 import type { KeyRecord } from '../records/run.ts'
+import type { Damage, Items, OnDamage, Reader } from '../streams.ts'
 import {
   type BackupEnd,
   backupFormat,

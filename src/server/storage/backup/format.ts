@@ -1,5 +1,5 @@
-import { type Kind, kinds } from '../migrate/kinds.ts'
 import { nouns } from '../records/records.ts'
+import { type Kind, kinds } from '../streams.ts'
 
 /** Format version of backup files. 1: files of a data directory, up to 0.1.0. */
 export const backupFormat = 2

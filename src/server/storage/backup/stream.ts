@@ -1,6 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
-import { newline } from '../migrate/bytes.ts'
-import type { Items, Kind } from '../migrate/kinds.ts'
+import { type Items, type Kind, newline } from '../streams.ts'
 import { longestPart } from './format.ts'
 
 /** Approximate bytes of one entry of the tar. */

@@ -25,8 +25,6 @@ import { createFiles } from './files.ts'
 import { openChannel } from './hints/channel.ts'
 import { createHints } from './hints/hints.ts'
 import { createHistory } from './history/history.ts'
-import { refuseClosed } from './migrate/closed.ts'
-import { openPostgresSnapshot } from './migrate/store.ts'
 import { openDaysAhead } from './outputs/days.ts'
 import { createPostgresOutputs } from './outputs/outputs.ts'
 import { openOwnership } from './ownership/ownership.ts'
@@ -40,6 +38,8 @@ import { createScriptVersions } from './script-versions.ts'
 import { createShortLived } from './short-lived.ts'
 import { withReplica } from './store/replica.ts'
 import { openPostgresStore } from './store/store.ts'
+import { refuseClosed } from './streams/closed.ts'
+import { openPostgresSnapshot } from './streams/store.ts'
 
 /** Opened parts, closed in reverse order. */
 class Opened {

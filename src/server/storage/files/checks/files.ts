@@ -4,13 +4,13 @@ import { AuditVerifier, parseHead, verifyAudit } from '../../../../core/audit.ts
 import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { fitsCheck, hasCheck, sha256 } from '../../../../disk/digest.ts'
 import { nullWhereMissing } from '../../../../disk/durable.ts'
-import type { Blob, Damage } from '../../migrate/kinds.ts'
 import type { FileRecord } from '../../records/file.ts'
 import type { TerminalRecord } from '../../records/terminal.ts'
+import type { Blob, Damage } from '../../streams.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { auditFileName } from '../audit/log-file.ts'
-import { createDirectoryReader } from '../migrate/reader.ts'
 import { readFirst, wholeLines } from '../read-file.ts'
+import { createDirectoryReader } from '../streams/reader.ts'
 
 /** Limit of findings of one kind that are reported one by one. */
 const maxPerCode = 20

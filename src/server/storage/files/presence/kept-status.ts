@@ -4,8 +4,8 @@ import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
 import type { BeatFacts } from '../../../../core/protocol/http/hosts.ts'
 import { isMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
-import type { LastKnown } from '../../migrate/kinds.ts'
 import type { Greeting } from '../../ports/presence.ts'
+import type { LastKnown } from '../../streams.ts'
 
 export interface KeptStatus {
   readonly hostId: number

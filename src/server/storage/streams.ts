@@ -1,12 +1,15 @@
-import type { AuditHead } from '../../../core/audit.ts'
-import type { FindingCode } from '../../../core/checks/finding.ts'
-import type { AgentStatus, HostStatus } from '../../../core/hosts/host.ts'
-import type { BeatFacts } from '../../../core/protocol/http/hosts.ts'
-import type { Progress, TaskRemains } from '../ports/outputs.ts'
-import type { Greeting } from '../ports/presence.ts'
-import type { AnyRecord, Noun } from '../records/records.ts'
-import type { ScriptRecord } from '../records/script.ts'
-import type { ExecutionRecord } from '../records/task.ts'
+import { createHash } from 'node:crypto'
+import type { AuditHead } from '../../core/audit.ts'
+import type { FindingCode } from '../../core/checks/finding.ts'
+import type { AgentStatus, HostStatus } from '../../core/hosts/host.ts'
+import type { BeatFacts } from '../../core/protocol/http/hosts.ts'
+import type { Files } from './ports/files.ts'
+import type { Progress, TaskRemains } from './ports/outputs.ts'
+import type { Greeting } from './ports/presence.ts'
+import type { FileRecord } from './records/file.ts'
+import type { AnyRecord, Noun } from './records/records.ts'
+import type { ScriptRecord } from './records/script.ts'
+import type { ExecutionRecord } from './records/task.ts'
 
 /** Item before the bytes of a task's log, a recording or a file. */
 export interface Blob {
@@ -99,3 +102,65 @@ export type Reader = { readonly [K in Kind]: () => AsyncIterable<Items[K]> }
 
 /** New store, written once in the order of `kinds`. */
 export type Writer = { readonly [K in Kind]: (items: AsyncIterable<Items[K]>) => Promise<void> }
+
+export const newline = 10
+
+/** Lines of a stream, without newlines; the rest after the last newline is omitted. */
+export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let begun: Uint8Array[] = []
+  for await (const block of bytes) {
+    let start = 0
+    for (let end = block.indexOf(newline); end >= 0; end = block.indexOf(newline, start)) {
+      yield Buffer.concat([...begun, block.subarray(start, end)])
+      begun = []
+      start = end + 1
+    }
+    begun.push(block.subarray(start))
+  }
+}
+
+/** Each blob of a stream with its bytes, which the caller must read to their end before the next blob. */
+export async function* blobsOf<B extends object>(
+  items: AsyncIterable<B | Uint8Array>,
+): AsyncGenerator<{ blob: B; bytes: AsyncIterable<Uint8Array> }> {
+  const iterator = items[Symbol.asyncIterator]()
+  let next = await iterator.next()
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for (next = await iterator.next(); !next.done; next = await iterator.next())
+      if (next.value instanceof Uint8Array) yield next.value
+      else return
+  }
+  while (!next.done) {
+    if (next.value instanceof Uint8Array) throw new Error('bytes without a blob before them')
+    yield { blob: next.value, bytes: bytes() }
+  }
+}
+
+/** Bytes of files, each after its blob item; skips files that a backup omitted. */
+export async function* readFiles(
+  files: Files,
+  records: AsyncIterable<FileRecord> | Iterable<FileRecord>,
+  damaged: OnDamage,
+): AsyncGenerator<Items['files']> {
+  const there = new Set(await files.ids())
+  for await (const { id, sha256, isComplete, sealedKey } of records) {
+    if (!there.has(id)) continue
+    const bytes = await files.size(id)
+    const content = isComplete && sealedKey === null ? sha256 : null
+    yield { id, bytes, isComplete, content }
+    const hash = createHash('sha256')
+    for await (const piece of files.read(id, 0, bytes)) {
+      if (content !== null) hash.update(piece)
+      yield piece
+    }
+    if (content !== null && hash.digest('hex') !== content)
+      damaged({ code: 'file', of: `file ${id}`, fault: 'its bytes differ from the upload', path: id })
+  }
+}
+
+export async function writeFiles(files: Files, items: AsyncIterable<Items['files']>): Promise<void> {
+  for await (const { blob, bytes } of blobsOf(items)) {
+    await files.append(blob.id, 0, bytes)
+    if (blob.isComplete) await files.finish(blob.id, blob.content)
+  }
+}

@@ -1,10 +1,9 @@
 import test from 'ava'
-import { openDirectoryFiles } from '../../../../src/server/storage/files/directory-files.ts'
-import { readFiles, writeFiles } from '../../../../src/server/storage/migrate/files.ts'
-import type { Damage } from '../../../../src/server/storage/migrate/kinds.ts'
-import type { FileRecord } from '../../../../src/server/storage/records/file.ts'
-import { temporaryDirectory } from '../../../fixtures/rsm.ts'
-import { sha256Of } from '../../../helpers/clients/files.ts'
+import { openDirectoryFiles } from '../../../src/server/storage/files/directory-files.ts'
+import type { FileRecord } from '../../../src/server/storage/records/file.ts'
+import { type Damage, readFiles, writeFiles } from '../../../src/server/storage/streams.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { sha256Of } from '../../helpers/clients/files.ts'
 
 async function* of(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)

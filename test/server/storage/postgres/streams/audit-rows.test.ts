@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { beforeFirst, chainEntry } from '../../../../../src/core/audit.ts'
 import { sha256 } from '../../../../../src/disk/digest.ts'
-import { type AuditRow, auditRows } from '../../../../../src/server/storage/postgres/migrate/audit-rows.ts'
+import { type AuditRow, auditRows } from '../../../../../src/server/storage/postgres/streams/audit-rows.ts'
 
 const actor = { type: 'system', id: null, name: null, tokenId: null } as const
 const facts = { at: '2026-01-01T00:00:00.000Z', actor, ip: null, object: null, outcome: 'SUCCESS' } as const

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { jsonbSafe } from '../jsonb-safe.ts'
-import { newline } from './bytes.ts'
-import { type Items, type Kind, kinds, type Reader, type Writer } from './kinds.ts'
+import { jsonbSafe } from './jsonb-safe.ts'
+import { type Items, type Kind, kinds, newline, type Reader, type Writer } from './streams.ts'
 
 export interface Sum {
   readonly counts: Readonly<Record<string, number>>
