@@ -7,7 +7,7 @@ import { fillDirectory } from '../storage/files/backup/fill-directory.ts'
 import { becomeOwner, openOffline } from '../storage/files/backup/offline.ts'
 import { readDirectory } from '../storage/files/streams/reader.ts'
 import { createDirectoryWriter } from '../storage/files/streams/writer.ts'
-import { keyFault, keyNames } from '../storage/keys/key-files.ts'
+import { keyFault, keyNames } from '../storage/keys.ts'
 import { noteElsewhere } from '../storage/moved-store.ts'
 import {
   displayAddress,

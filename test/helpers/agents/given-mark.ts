@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunMark } from '../../../src/core/protocol/messages.ts'
-import { createKeys, sealKeyBytes } from '../../../src/server/storage/keys/keys.ts'
+import { createKeys, sealKeyBytes } from '../../../src/server/storage/keys.ts'
 import type { TestServer } from '../servers/server.ts'
 
 /** A mark as the server would have given it to this agent; its store need not know that start. */

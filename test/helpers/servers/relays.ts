@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog, type Log } from '../../../src/disk/log.ts'
 import { refuseUpgrade } from '../../../src/server/http/answers.ts'
-import { createKeys, newSigningKey } from '../../../src/server/storage/keys/keys.ts'
+import { createKeys, newSigningKey } from '../../../src/server/storage/keys.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import {
   type Member,

@@ -21,7 +21,7 @@ import { createFileHistory } from '../../../src/server/storage/files/history/fil
 import { createPresence } from '../../../src/server/storage/files/presence/memory-presence.ts'
 import { openFileRecordings } from '../../../src/server/storage/files/recordings/file-recordings.ts'
 import { createShortLived } from '../../../src/server/storage/files/short-lived.ts'
-import { loadKeys } from '../../../src/server/storage/keys/key-files.ts'
+import { loadKeys } from '../../../src/server/storage/keys.ts'
 import { createLocalFacts } from '../../../src/server/storage/local-facts.ts'
 import type { UserCaller } from '../../../src/server/storage/ports/caller.ts'
 import type { Results } from '../../../src/server/storage/ports/outputs.ts'

@@ -8,7 +8,7 @@ import { createFileOutputs } from '../../../src/server/storage/files/outputs/fil
 import { readDirectory } from '../../../src/server/storage/files/streams/reader.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { readPostgres } from '../../../src/server/storage/postgres/streams/reader.ts'
-import { encodeSample } from '../../../src/server/storage/samples/sample-line.ts'
+import { encodeSample } from '../../../src/server/storage/samples.ts'
 import { differing, sumsOf } from '../../../src/server/storage/stream-sums.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'

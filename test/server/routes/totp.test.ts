@@ -5,7 +5,7 @@ import { codeAt } from '../../../src/server/access/totp.ts'
 import { resetPassword } from '../../../src/server/operations/reset-password.ts'
 import { createLogin } from '../../../src/server/services/login.ts'
 import { createTotp } from '../../../src/server/services/totp.ts'
-import { createKeys, newSigningKey, sealKeyBytes } from '../../../src/server/storage/keys/keys.ts'
+import { createKeys, newSigningKey, sealKeyBytes } from '../../../src/server/storage/keys.ts'
 import { appShows, enableTotp } from '../../helpers/clients/totp.ts'
 import {
   adminLogin,

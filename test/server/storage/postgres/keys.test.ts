@@ -1,7 +1,7 @@
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RsmError } from '../../../../src/core/errors.ts'
-import { loadKeys } from '../../../../src/server/storage/keys/key-files.ts'
+import { loadKeys } from '../../../../src/server/storage/keys.ts'
 import type { Store } from '../../../../src/server/storage/ports/store.ts'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 import { openStore } from '../../../helpers/servers/open-store.ts'

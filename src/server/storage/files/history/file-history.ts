@@ -6,8 +6,7 @@ import type { Clock } from '../../../../disk/clock.ts'
 import { isDiskFull, isMissing } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { type History, keptFor } from '../../ports/presence.ts'
-import { decodeSample } from '../../samples/sample-line.ts'
-import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
+import { decodeSample, type WaitingSample, WaitingSamples } from '../../samples.ts'
 import { appendLines, dayFileOf, endOfDay, linesOf } from './day-file.ts'
 
 export interface FileHistoryOptions {
@@ -26,7 +25,7 @@ const day = 24 * 3600_000
 
 /**
  * History in files `DIRECTORY/<hostId>/<YYYY-MM-DD>.jsonl`, one for each UTC day of the samples' own time, a
- * line per sample (sample-line.ts), never fsynced. Appends are batched and written one file at a time, so
+ * line per sample (storage/samples.ts), never fsynced. Appends are batched and written one file at a time, so
  * that thousands of hosts keep at most one of libuv's few threads from the store.
  */
 export function createFileHistory(options: FileHistoryOptions): History {

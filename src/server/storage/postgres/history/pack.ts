@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { DiskRow, SampleRow } from '../../samples/sample-line.ts'
+import type { DiskRow, SampleRow } from '../../samples.ts'
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)

@@ -10,7 +10,7 @@ import { type AnyRecord, type Id, type Noun, nouns } from '../../records/records
 import type { RunRecord } from '../../records/run.ts'
 import type { ScriptRecord } from '../../records/script.ts'
 import type { TaskRecord } from '../../records/task.ts'
-import { encodeSample } from '../../samples/sample-line.ts'
+import { encodeSample } from '../../samples.ts'
 import { type Items, type OnDamage, type Reader, readFiles } from '../../streams.ts'
 import { rawRows } from '../audit/rows.ts'
 import type { Ask, Database } from '../connection/database.ts'

@@ -1,11 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { packSamples, unpackSamples } from '../../../../../src/server/storage/postgres/history/pack.ts'
-import {
-  encodeSample,
-  parseSample,
-  type SampleRow,
-} from '../../../../../src/server/storage/samples/sample-line.ts'
+import { encodeSample, parseSample, type SampleRow } from '../../../../../src/server/storage/samples.ts'
 import { metrics } from '../../../../helpers/metrics/metrics.ts'
 
 const numbers = fc.oneof(
