@@ -1,5 +1,5 @@
 import type { Clock } from '../../disk/clock.ts'
-import type { Membership } from '../storage/servers/membership.ts'
+import type { Membership } from '../storage/membership.ts'
 
 /** Milliseconds between checks of the lease. */
 const checkInterval = 1_000

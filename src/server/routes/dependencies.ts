@@ -4,8 +4,8 @@ import type { Events } from '../events/events.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
 import type { BeginBackup } from '../storage/backups.ts'
+import type { Readiness } from '../storage/membership.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
-import type { Readiness } from '../storage/servers/membership.ts'
 
 export interface RouteDependencies {
   services: ServerServices

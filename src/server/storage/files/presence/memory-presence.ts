@@ -2,10 +2,10 @@ import { noLoad } from '../../../../core/hosts/host-status.ts'
 import { Mutex } from '../../../../core/mutex.ts'
 import { isoTime } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
+import { noteReach } from '../../known-host.ts'
+import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../known-hosts.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Presence } from '../../ports/presence.ts'
-import { noteReach } from '../../presence/known-host.ts'
-import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../presence/known-hosts.ts'
 import { type KeptStatus, lastKnownOf, readKeptStatus, saveStatus } from './kept-status.ts'
 
 export interface PresenceOptions extends JudgingOptions {

@@ -2,8 +2,8 @@ import type { BoundedMap } from '../../../../core/bounded-map.ts'
 import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
 import type { Measure } from '../../../../core/hosts/host-status.ts'
 import type { BeatFacts } from '../../../../core/protocol/http/hosts.ts'
+import type { JudgingOptions, KnownHosts } from '../../known-hosts.ts'
 import type { Greeting } from '../../ports/presence.ts'
-import type { JudgingOptions, KnownHosts } from '../../presence/known-hosts.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
 
 /** State of the newest link of a host. */

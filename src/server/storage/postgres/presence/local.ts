@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { KnownHost } from '../../known-host.ts'
 import type { Heard } from '../../ports/presence.ts'
-import type { KnownHost } from '../../presence/known-host.ts'
 import type { Database } from '../connection/database.ts'
 import { encodeIds } from '../hints/lines.ts'
 import { type Fleet, type Part, parts, patchOf, updateConnected } from './host-patch.ts'

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import test, { type ExecutionContext } from 'ava'
-import { createKnownHosts } from '../../../../src/server/storage/presence/known-hosts.ts'
+import { createKnownHosts } from '../../../src/server/storage/known-hosts.ts'
 
 const begin = Date.parse('2026-03-02T09:30:00.000Z')
 

@@ -5,12 +5,12 @@ import {
   nextLoad,
   reachIntervals,
   silentIntervals,
-} from '../../../core/hosts/host-status.ts'
-import { longestBackoff } from '../../../core/protocol/bounds.ts'
-import type { Clock } from '../../../disk/clock.ts'
-import type { Hints } from '../ports/hints.ts'
-import type { Heard, Views } from '../ports/presence.ts'
+} from '../../core/hosts/host-status.ts'
+import { longestBackoff } from '../../core/protocol/bounds.ts'
+import type { Clock } from '../../disk/clock.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, noteReach, statusOf, viewOf } from './known-host.ts'
+import type { Hints } from './ports/hints.ts'
+import type { Heard, Views } from './ports/presence.ts'
 
 export interface JudgingOptions {
   /** Seconds. */

@@ -1,4 +1,4 @@
-import type { AgentStatus, HostStatus, Metrics } from '../../../core/hosts/host.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/hosts/host.ts'
 import {
   type HostStanding,
   hostStatus,
@@ -9,11 +9,11 @@ import {
   type Measure,
   noLoad,
   wholeReason,
-} from '../../../core/hosts/host-status.ts'
-import type { BeatFacts } from '../../../core/protocol/http/hosts.ts'
-import { skewReason } from '../../../core/release.ts'
-import { type Clock, isoTime } from '../../../disk/clock.ts'
-import type { Greeting, PresenceView } from '../ports/presence.ts'
+} from '../../core/hosts/host-status.ts'
+import type { BeatFacts } from '../../core/protocol/http/hosts.ts'
+import { skewReason } from '../../core/release.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Greeting, PresenceView } from './ports/presence.ts'
 
 export interface KnownHost {
   /**

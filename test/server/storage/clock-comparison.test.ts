@@ -1,5 +1,5 @@
 import test from 'ava'
-import { ClockComparison } from '../../../../src/server/storage/presence/known-host.ts'
+import { ClockComparison } from '../../../src/server/storage/known-host.ts'
 
 const at = Date.parse('2026-03-02T09:30:00.000Z')
 const text = (milliseconds: number) => new Date(at + milliseconds).toISOString()

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { temporaryDirectory } from '../../../fixtures/rsm.ts'
-import { startCutLink } from '../../../helpers/faults/cut-link.ts'
-import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
-import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
-import { startTestServer } from '../../../helpers/servers/server.ts'
-import { until } from '../../../helpers/until.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
 
 const started = sharedPostgres()
 

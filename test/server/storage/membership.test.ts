@@ -1,12 +1,12 @@
 import { mock } from 'node:test'
 import test from 'ava'
-import { RsmError } from '../../../../src/core/errors.ts'
-import { createLog } from '../../../../src/disk/log.ts'
-import { createCluster } from '../../../../src/server/storage/files/cluster.ts'
-import { lease, renewEvery } from '../../../../src/server/storage/ports/cluster.ts'
-import { joinServers } from '../../../../src/server/storage/servers/membership.ts'
-import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
-import { until } from '../../../helpers/until.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { createCluster } from '../../../src/server/storage/files/cluster.ts'
+import { joinServers } from '../../../src/server/storage/membership.ts'
+import { lease, renewEvery } from '../../../src/server/storage/ports/cluster.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { until } from '../../helpers/until.ts'
 
 /** Renewals happen only when a test triggers them. */
 test.before(() => mock.timers.enable({ apis: ['setInterval'] }))
