@@ -21,7 +21,7 @@ import {
 import { createContext } from '../services/context.ts'
 import { createReadersOfTasks } from '../services/logs/readers.ts'
 import { createPlanner } from '../services/schedules/planner.ts'
-import { withoutCommands } from '../storage/audit/entry.ts'
+import { withoutCommands } from '../storage/audit-entry.ts'
 import { createBackups } from '../storage/backups.ts'
 import { joinServers } from '../storage/membership.ts'
 import { lease, type Member } from '../storage/ports/cluster.ts'

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditFacts } from '../../core/audit.ts'
 import { type Clock, isoTime, repeat } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import { bounded } from '../storage/audit/entry.ts'
+import { bounded } from '../storage/audit-entry.ts'
 import type { AuditEvent, AuditLog } from '../storage/ports/audit-log.ts'
 
 /** Limit of pending entries, each of a few KiB at most. */

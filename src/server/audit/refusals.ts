@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../core/audit.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import { sourceOf } from '../access/client-address.ts'
-import { bounded, systemActor } from '../storage/audit/entry.ts'
+import { bounded, systemActor } from '../storage/audit-entry.ts'
 import type { AuditEvent } from '../storage/ports/audit-log.ts'
 
 const window = 60_000

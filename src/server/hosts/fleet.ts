@@ -9,10 +9,10 @@ import { createDirectory, type Directory } from '../../core/selector/directory.t
 import { parseSelector, type Selector } from '../../core/selector/parse.ts'
 import { resolveInSlices, type Sliced } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
-import { pick } from '../storage/pick.ts'
 import type { PresenceView, Views } from '../storage/ports/presence.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { ClusterRecord, HostRecord } from '../storage/records/host.ts'
+import { pick } from '../storage/records/records.ts'
 import { fieldsOf } from './reported.ts'
 
 export interface Fleet {

@@ -1,7 +1,7 @@
 import type { ClockConfirmed } from '../../core/protocol/control.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
-import { recordForSystem } from '../storage/audit/entry.ts'
+import { recordForSystem } from '../storage/audit-entry.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
 
 interface Parts {

@@ -2,7 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { PasswordReset } from '../../core/protocol/control.ts'
 import { type Passwords, shortestPassword } from '../access/passwords.ts'
 import { endTokens } from '../services/users.ts'
-import { systemActor } from '../storage/audit/entry.ts'
+import { systemActor } from '../storage/audit-entry.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
 

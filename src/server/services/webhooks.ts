@@ -8,7 +8,7 @@ import { webhookEvents as knownEvents, secretFault } from '../../core/webhooks/w
 import { stillAllowed } from '../access/credentials.ts'
 import { runInSlices } from '../hosts/fleet.ts'
 import { storePage } from '../storage/paging.ts'
-import { pick } from '../storage/pick.ts'
+import { pick } from '../storage/records/records.ts'
 import type { DeliveryRecord, WebhookRecord } from '../storage/records/webhook.ts'
 import { filtersToApi, readFilters } from '../webhooks/filters.ts'
 import { offlineNow } from '../webhooks/hosts.ts'

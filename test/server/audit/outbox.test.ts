@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { Log } from '../../../src/disk/log.ts'
 import { createAuditOutbox } from '../../../src/server/audit/outbox.ts'
-import { systemActor } from '../../../src/server/storage/audit/entry.ts'
+import { systemActor } from '../../../src/server/storage/audit-entry.ts'
 import type { AuditEvent } from '../../../src/server/storage/ports/audit-log.ts'
 
 const event = (action: string): AuditEvent => ({

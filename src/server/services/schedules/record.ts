@@ -10,7 +10,7 @@ import { type AdHocScript, type GateOption, runOptions } from '../../../core/pro
 import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedules/timing.ts'
 import { firstLine } from '../../../core/scripts/script-form.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import { pick } from '../../storage/pick.ts'
+import { pick } from '../../storage/records/records.ts'
 import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import { patched, patchedMap } from '../context.ts'

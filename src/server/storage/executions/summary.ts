@@ -1,7 +1,7 @@
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import type { Counts, TaskResult } from '../../../core/tasks/task.ts'
-import { pick } from '../pick.ts'
 import type { Execution } from '../ports/executions.ts'
+import { pick } from '../records/records.ts'
 import type { TaskRecord } from '../records/task.ts'
 
 type Kept = Pick<Execution, Exclude<keyof TaskResult, Added>> & Partial<Pick<TaskResult, Added>>

@@ -1,8 +1,8 @@
 import { longestRun } from '../../../core/tasks/gates.ts'
 import { Plan } from '../../../core/tasks/plan.ts'
 import { isFinal, type TaskType } from '../../../core/tasks/task.ts'
-import { pick } from '../../storage/pick.ts'
 import type { Execution } from '../../storage/ports/executions.ts'
+import { pick } from '../../storage/records/records.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import { Watch } from './watch.ts'
 

@@ -16,7 +16,7 @@ import { type Clock, isoTime } from '../../../../disk/clock.ts'
 import { type Disk, nullWhereMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
-import { bounded, parseEntry, systemActor } from '../../audit/entry.ts'
+import { bounded, parseEntry, systemActor } from '../../audit-entry.ts'
 import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
 import { listEntries, matcherOf, needlesOf } from './list.ts'
 import {

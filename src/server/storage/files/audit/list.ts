@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { AuditEntry, AuditFilter } from '../../../../core/audit.ts'
 import type { Page } from '../../../../core/protocol/http/common.ts'
-import { parseEntry, unreadableAction, unreadableEntry } from '../../audit/entry.ts'
+import { parseEntry, unreadableAction, unreadableEntry } from '../../audit-entry.ts'
 import { pageOf, windowOf } from '../../paging.ts'
 import type { ListQuery } from '../../ports/audit-log.ts'
 import { type Line, offsetAfter, readBackward } from './log-file.ts'

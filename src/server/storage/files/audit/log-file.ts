@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
 import { isDiskFull, nullWhereMissing, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
-import { parseEntry } from '../../audit/entry.ts'
+import { parseEntry } from '../../audit-entry.ts'
 
 export const auditFileName = 'audit.log'
 

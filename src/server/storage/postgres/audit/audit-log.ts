@@ -9,7 +9,7 @@ import {
 import { RsmError } from '../../../../core/errors.ts'
 import { type Clock, isoTime } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
-import { bounded, parseEntry, systemActor } from '../../audit/entry.ts'
+import { bounded, parseEntry, systemActor } from '../../audit-entry.ts'
 import type { AuditEvent, AuditLog, NotedHead } from '../../ports/audit-log.ts'
 import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditFilter, AuditHead } from '../../../../core/audit.ts'
 import type { Page } from '../../../../core/protocol/http/common.ts'
 import { isoTime } from '../../../../disk/clock.ts'
-import { parseEntry, unreadableAction, unreadableEntry } from '../../audit/entry.ts'
+import { parseEntry, unreadableAction, unreadableEntry } from '../../audit-entry.ts'
 import { pageOf, windowOf } from '../../paging.ts'
 import type { ListQuery, RawQuery } from '../../ports/audit-log.ts'
 import type { Database } from '../connection/database.ts'

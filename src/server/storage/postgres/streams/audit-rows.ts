@@ -1,5 +1,5 @@
 import { RsmError } from '../../../../core/errors.ts'
-import { parseEntry } from '../../audit/entry.ts'
+import { parseEntry } from '../../audit-entry.ts'
 import { linesOf, newline } from '../../streams.ts'
 
 /** A row of rsm.audit: the line of an entry, or other bytes. */
