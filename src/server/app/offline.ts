@@ -48,7 +48,7 @@ import type { OnDamage } from '../storage/streams.ts'
 import { createRestoreHold } from '../tasks/restore-hold.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 
-export { checkBackup, writeCheckedFile } from '../storage/backup/checked-file.ts'
+export { checkBackup, writeCheckedFile } from '../storage/backup/unpack.ts'
 export { restoreKeys } from '../storage/files/backup/restore.ts'
 
 /** `rsm server` commands on a data directory without a running server; they lock it as a server does. */

@@ -3,7 +3,7 @@ import type { Credentials } from '../access/credentials.ts'
 import type { Events } from '../events/events.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
-import type { BeginBackup } from '../storage/backups.ts'
+import type { BeginBackup } from '../storage/backup/backup.ts'
 import type { Readiness } from '../storage/membership.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
 

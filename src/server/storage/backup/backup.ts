@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import type { Mutex } from '../../../core/mutex.ts'
 import { isMissing } from '../../../disk/durable.ts'
+import type { Log } from '../../../disk/log.ts'
 import { keyFault, keyNames } from '../keys.ts'
-import type { Backup, BackupMade, BackupOptions } from '../ports/maintenance.ts'
+import type { Backup, BackupMade, BackupOptions, StoreMaintenance } from '../ports/maintenance.ts'
 import type { KeyRecord } from '../records/run.ts'
 import type { Damage, Items, OnDamage, Reader } from '../streams.ts'
 import {
@@ -11,6 +13,7 @@ import {
   backupFormat,
   backupKinds,
   clockName,
+  encodedParts,
   keysName,
   knownNouns,
   maxDamaged,
@@ -20,7 +23,6 @@ import {
 } from './format.ts'
 import { type Part, packBackup } from './pack.ts'
 import { type KeyFiles, sealKeys } from './sealed-keys.ts'
-import { encodedParts } from './stream.ts'
 
 const keyFiles = ['seal.key', 'signing.key', 'tls.key', 'tls.crt']
 
@@ -141,4 +143,37 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
     ended: (result) => settle(result),
   })
   return { stream, made }
+}
+
+interface Parts {
+  readonly maintenance: Pick<StoreMaintenance, 'backup'>
+  /** Shared with everything that removes old data. */
+  readonly dataLock: Mutex
+  readonly log: Log
+}
+
+/** Backups of a running server: one at a time, and nothing expires while one is made. */
+export type BeginBackup = (options: BackupOptions) => Promise<Backup>
+
+export function createBackups({ maintenance, dataLock, log }: Parts): BeginBackup {
+  let isUnderWay = false
+  return async (options) => {
+    if (isUnderWay)
+      throw new RsmError('conflict', 'a backup is already running', { hint: 'wait until it has ended' })
+    isUnderWay = true
+    const unlock = await dataLock.acquire()
+    const release = () => {
+      isUnderWay = false
+      unlock()
+    }
+    const backup = await maintenance.backup(options).catch((error: unknown) => {
+      release()
+      throw error
+    })
+    backup.made.finally(release).then(
+      (made) => log.info({ ...made }, 'a backup was made'),
+      (error: unknown) => log.warn({ err: error }, 'a backup was aborted'),
+    )
+    return backup
+  }
 }

@@ -3,8 +3,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { createGzip, type Gzip } from 'node:zlib'
 import { pack as createPack, type Pack } from 'tar-stream'
 import { RsmError } from '../../../core/errors.ts'
-import { type BackupEnd, type BackupHeader, endName, filesPerSums, headerName } from './format.ts'
-import { Sums } from './sums.ts'
+import { type BackupEnd, type BackupHeader, endName, filesPerSums, headerName, Sums } from './format.ts'
 
 /** Milliseconds without a read until a backup is aborted, because nothing expires while it is made. */
 const longestPause = 10 * 60_000

@@ -1,7 +1,18 @@
+import { rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { type Entry, extract } from 'tar-stream'
 import { RsmError } from '../../../core/errors.ts'
+import {
+  isDiskFull,
+  isMissing,
+  removeOnSignal,
+  removeStale,
+  replaceDurably,
+  temporaryName,
+} from '../../../disk/durable.ts'
+import { whyUnwritable } from '../../../disk/named-files.ts'
 import {
   type BackupEnd,
   type BackupHeader,
@@ -13,9 +24,9 @@ import {
   isSums,
   knownNouns,
   longestPart,
+  Sums,
 } from './format.ts'
 import type { Part } from './pack.ts'
-import { Sums } from './sums.ts'
 
 /** Bytes per chunk of gunzip: its default of 16 KiB costs an event each. */
 const gunzipBytes = 128 * 1024
@@ -175,4 +186,64 @@ export async function unpackBackup<T>(
   await rest()
   if (!unpacked) throw broken('is cut off')
   return { ...unpacked, value }
+}
+
+/** Checks a backup while `write` gets its bytes. Errors: those of `unpackBackup`. */
+export async function checkBackup(
+  backup: AsyncIterable<Uint8Array>,
+  write: (chunk: Uint8Array) => Promise<unknown>,
+): Promise<Unpacked> {
+  async function* passed(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of backup) {
+      await write(chunk)
+      yield chunk
+    }
+  }
+  return unpackBackup(passed(), async () => undefined)
+}
+
+function unwritable(path: string, error: unknown): RsmError {
+  const why = isMissing(error) ? 'there is no such directory' : whyUnwritable(error)
+  // A full disk is not the fault of the user who typed the name.
+  return new RsmError(isDiskFull(error) ? 'unavailable' : 'usage', `can't write ${path}: ${why}`, {
+    cause: error,
+  })
+}
+
+/**
+ * Writes a backup to a file of mode 0600, and renames it into place once all of it is written and checked.
+ */
+export async function writeCheckedFile(
+  path: string,
+  backup: AsyncIterable<Uint8Array>,
+): Promise<Unpacked & { bytes: number }> {
+  await removeStale(path)
+  const temporary = temporaryName(path)
+  const remove = () => rmSync(temporary, { force: true })
+  let file: FileHandle
+  try {
+    file = await open(temporary, 'wx', 0o600)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+  const stop = removeOnSignal(remove)
+  let bytes = 0
+  try {
+    const unpacked = await checkBackup(backup, async (chunk) => {
+      await file.writeFile(chunk).catch((error: unknown) => {
+        throw unwritable(path, error)
+      })
+      bytes += chunk.length
+    })
+    await file.sync()
+    await file.close()
+    await replaceDurably(temporary, path)
+    return { ...unpacked, bytes }
+  } catch (error) {
+    await file.close()
+    throw error instanceof RsmError ? error : unwritable(path, error)
+  } finally {
+    remove()
+    stop()
+  }
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { decoded } from '../../../../src/server/storage/backup/stream.ts'
+import { decoded } from '../../../../src/server/storage/backup/format.ts'
 
 async function* bytes(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { Mutex } from '../../../src/core/mutex.ts'
-import { createLog } from '../../../src/disk/log.ts'
-import { createBackups } from '../../../src/server/storage/backups.ts'
+import { Mutex } from '../../../../src/core/mutex.ts'
+import { createLog } from '../../../../src/disk/log.ts'
+import { createBackups } from '../../../../src/server/storage/backup/backup.ts'
 
 test('a backup waits for a running removal of old data, and removals during a backup are postponed', async (t) => {
   const dataLock = new Mutex()
