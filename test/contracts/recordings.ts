@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { ExecutionContext, TestFn } from 'ava'
-import type { Recordings } from '../../src/server/storage/ports/recordings.ts'
+import type { Recordings } from '../../src/server/storage/ports/terminals.ts'
 
 const day = 24 * 3600_000
 const failed = (error: unknown) => {

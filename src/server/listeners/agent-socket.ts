@@ -6,8 +6,7 @@ import { encode, isFault, readFromAgent } from '../../core/protocol/codec.ts'
 import type { AgentHello, FromAgent, MessageType, Payloads } from '../../core/protocol/messages.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import type { AgentLink } from '../storage/ports/agent-link.ts'
-import type { LinkClaim } from '../storage/ports/cluster.ts'
+import type { AgentLink, LinkClaim } from '../storage/ports/cluster.ts'
 import { closeReason } from './closing.ts'
 import {
   type BacklogShare,

@@ -13,7 +13,7 @@ import {
 } from '../../core/terminals/terminal.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
-import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { Attachment, TerminalClient } from '../storage/ports/terminals.ts'
 import { closeReason } from './closing.ts'
 
 /** Bytes of unsent data, e.g. ERRORs to a client that does not read them. */

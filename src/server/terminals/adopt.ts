@@ -1,7 +1,7 @@
 import { mendable, RsmError } from '../../core/errors.ts'
 import { reattachWindow } from '../../core/terminals/terminal.ts'
 import { type Repeated, repeat } from '../../disk/clock.ts'
-import type { AgentLink } from '../storage/ports/agent-link.ts'
+import type { AgentLink } from '../storage/ports/cluster.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { Recording, readRecorded } from './recording.ts'
 import type { TerminalsState } from './state.ts'

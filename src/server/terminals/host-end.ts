@@ -1,6 +1,6 @@
 import type { TypedCount } from '../../core/terminals/terminal.ts'
-import type { AgentLink } from '../storage/ports/agent-link.ts'
-import type { TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { AgentLink } from '../storage/ports/cluster.ts'
+import type { TerminalClient } from '../storage/ports/terminals.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { InputQueue } from './input-queue.ts'
 

@@ -4,7 +4,7 @@ import type { Payloads, TerminalClosed, TerminalOutput } from '../../core/protoc
 import { isDistrust } from '../../core/protocol/orders.ts'
 import { reattachWindow } from '../../core/terminals/terminal.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { AgentLink } from '../storage/ports/agent-link.ts'
+import type { AgentLink } from '../storage/ports/cluster.ts'
 import { adopt, kept, meet } from './adopt.ts'
 import { lostLink } from './opener.ts'
 import type { TerminalsState } from './state.ts'

@@ -18,8 +18,8 @@ import {
   type TypedInput,
 } from '../../core/terminals/terminal.ts'
 import { pieces } from '../../core/text/pieces.ts'
-import type { AgentLink } from '../storage/ports/agent-link.ts'
-import type { InputPlace, TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { AgentLink } from '../storage/ports/cluster.ts'
+import type { InputPlace, TerminalClient } from '../storage/ports/terminals.ts'
 
 /** Characters per frame to the agent. */
 const pieceLength = 16 * 1024

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Log } from '../../disk/log.ts'
-import type { Recordings, RecordingWriter } from '../storage/ports/recordings.ts'
+import type { Recordings, RecordingWriter } from '../storage/ports/terminals.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 
 /** Bytes. */

@@ -1,8 +1,8 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import type { Recordings } from '../storage/ports/recordings.ts'
 import type { Store } from '../storage/ports/store.ts'
+import type { Recordings } from '../storage/ports/terminals.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 
 const day = 24 * 3600_000

@@ -1,7 +1,7 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { TerminalMessageType, TerminalPayloads } from '../../core/terminals/terminal.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
-import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { Attachment, TerminalClient } from '../storage/ports/terminals.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { InputQueue } from './input-queue.ts'
 import { type Replay, sizeOf } from './replay.ts'

@@ -1,5 +1,5 @@
 import type { ExecuteScript, Payloads, ScriptAck } from '../../../src/core/protocol/messages.ts'
-import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
+import type { AgentLink } from '../../../src/server/storage/ports/cluster.ts'
 
 let epochs = 0
 

@@ -1,5 +1,5 @@
 import type { TerminalSite } from '../../../src/server/storage/ports/cluster.ts'
-import type { Attachment } from '../../../src/server/storage/ports/terminal-client.ts'
+import type { Attachment } from '../../../src/server/storage/ports/terminals.ts'
 
 /** An attachment to a terminal that ignores everything. */
 export const idleAttachment: Attachment = {

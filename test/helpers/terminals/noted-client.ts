@@ -1,5 +1,5 @@
 import type { UserCaller } from '../../../src/server/storage/ports/caller.ts'
-import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
+import type { TerminalClient } from '../../../src/server/storage/ports/terminals.ts'
 
 /** A client of a terminal that only records its calls; `tokenId` 1 of user 1, an ADMIN. */
 export function notedClient(username = 'admin') {

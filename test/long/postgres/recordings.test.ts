@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import type { Recordings } from '../../../src/server/storage/ports/recordings.ts'
+import type { Recordings } from '../../../src/server/storage/ports/terminals.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { createRecordings } from '../../../src/server/storage/postgres/recordings/recordings.ts'
 import { recordingsContract } from '../../contracts/recordings.ts'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
+import type { TerminalClient } from '../../../src/server/storage/ports/terminals.ts'
 import { postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { openSharedSites } from '../../helpers/servers/shared-sites.ts'
 import { notedClient } from '../../helpers/terminals/noted-client.ts'

@@ -1,5 +1,6 @@
-import test, { type ExecutionContext } from 'ava'
-import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
+import type { ExecutionContext } from 'ava'
+import test from 'ava'
+import type { AgentLink } from '../../../src/server/storage/ports/cluster.ts'
 import type { Terminals } from '../../../src/server/terminals/terminals.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'

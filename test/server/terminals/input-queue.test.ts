@@ -1,8 +1,8 @@
 import test from 'ava'
 import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
 import type { Payloads } from '../../../src/core/protocol/messages.ts'
-import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
-import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
+import type { AgentLink } from '../../../src/server/storage/ports/cluster.ts'
+import type { TerminalClient } from '../../../src/server/storage/ports/terminals.ts'
 import { InputQueue } from '../../../src/server/terminals/input-queue.ts'
 
 /** A link that writes at once, and the input sent over it. */

@@ -1,12 +1,6 @@
-import type { RunMark } from '../../../core/protocol/messages.ts'
+import type { AgentHello, FromServer, Payloads, RunMark } from '../../../core/protocol/messages.ts'
 import type { TerminalRecord } from '../records/terminal.ts'
-import type {
-  Attachment,
-  AttachOptions,
-  NewTerminal,
-  TerminalClient,
-  TerminalView,
-} from './terminal-client.ts'
+import type { Attachment, AttachOptions, NewTerminal, TerminalClient, TerminalView } from './terminals.ts'
 
 /** Milliseconds for which a member counts as alive after it joined or renewed, by a monotonic clock. */
 export const lease = 10_000
@@ -92,6 +86,25 @@ export interface Links {
   refuses(hostId: number): boolean
   /** Called every few seconds: ends expired refusals and returns their hosts, each to one server only. */
   expire(): Promise<number[]>
+}
+
+/**
+ * Live link to an agent, as engine and terminals use it; `listeners` creates it and hides the socket.
+ */
+export interface AgentLink {
+  readonly hostId: number
+  readonly agentId: string
+  /** Fences writes made for this link. */
+  readonly claim: LinkClaim
+  /** Null for a base-protocol agent. */
+  readonly hello: AgentHello | null
+  /** False once closing starts: no frame leaves any more, though the peer may take 30 s to close. */
+  readonly isOpen: boolean
+  /** False if the frame was not sent. `written` is called once the socket has taken it, or never will. */
+  send<T extends FromServer['type']>(type: T, payload: Payloads[T], written?: () => void): boolean
+  /** Counts a stray frame for the task or session `about`; too many close the link with 4400. */
+  stray(about: string): void
+  close(code: number, reason: string): void
 }
 
 /** Terminal sessions of one server, callable from any server of the store. Errors cross with their codes. */

@@ -10,9 +10,9 @@ import type { Keys, ReplacedKeys } from './keys.ts'
 import type { StoreMaintenance } from './maintenance.ts'
 import type { Outputs, Results } from './outputs.ts'
 import type { History, Presence } from './presence.ts'
-import type { Recordings } from './recordings.ts'
 import type { ShortLived } from './short-lived.ts'
 import type { ScriptVersions, Store } from './store.ts'
+import type { Recordings } from './terminals.ts'
 
 export interface Data extends Cluster {
   clock: Clock

@@ -1,7 +1,6 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { ScriptComplete } from '../../../core/protocol/messages.ts'
-import type { AgentLink } from '../../storage/ports/agent-link.ts'
-import type { LinkClaim } from '../../storage/ports/cluster.ts'
+import type { AgentLink, LinkClaim } from '../../storage/ports/cluster.ts'
 
 /** Agent processes per host whose journals are remembered. */
 const knownInstances = 8

@@ -1,7 +1,7 @@
 import { httpStatus, RsmError } from '../../../core/errors.ts'
 import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { TerminalSite } from '../../storage/ports/cluster.ts'
-import type { Attachment, TerminalClient } from '../../storage/ports/terminal-client.ts'
+import type { Attachment, TerminalClient } from '../../storage/ports/terminals.ts'
 import type { Channel, ChannelEvents, Message, OpenChannel } from './channel.ts'
 
 /** Bytes in flight to the server of a session above which its client is paused … */

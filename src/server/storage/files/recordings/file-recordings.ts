@@ -7,7 +7,7 @@ import { RsmError } from '../../../../core/errors.ts'
 import { Mutex } from '../../../../core/mutex.ts'
 import { AppendLog, type LogFile } from '../../../../disk/append-log.ts'
 import { type Disk, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
-import type { Recordings, RecordingWriter } from '../../ports/recordings.ts'
+import type { Recordings, RecordingWriter } from '../../ports/terminals.ts'
 import { createOrphans } from '../orphans.ts'
 import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } from './sums.ts'
 

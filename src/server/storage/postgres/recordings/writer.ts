@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../../core/errors.ts'
 import type { Mutex } from '../../../../core/mutex.ts'
-import type { RecordingWriter } from '../../ports/recordings.ts'
+import type { RecordingWriter } from '../../ports/terminals.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, isToBeRepeated } from '../connection/failure.ts'
 
