@@ -5,7 +5,7 @@ import { type DataDirectory, openDataDirectory } from '../../../../disk/data-dir
 import { isMissing } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { refuseElsewhere } from '../../moved-store.ts'
-import type { Tables } from '../../tables/tables.ts'
+import type { Tables } from '../../tables.ts'
 import { damaged, type Manifest, manifestName, readManifest } from '../store/files.ts'
 import { load } from '../store/recovery.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'

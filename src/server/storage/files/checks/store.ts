@@ -4,7 +4,7 @@ import { type CheckResult, type Finding, finding } from '../../../../core/checks
 import { isMissing } from '../../../../disk/durable.ts'
 import { keyFault, keyNames } from '../../keys.ts'
 import type { KeyRecord } from '../../records/run.ts'
-import type { Tables } from '../../tables/tables.ts'
+import type { Tables } from '../../tables.ts'
 import { damaged, manifestName, NewerStore, readManifest } from '../store/files.ts'
 import { load } from '../store/recovery.ts'
 import { refuseWithoutStore } from '../used.ts'

@@ -2,7 +2,7 @@ import type { Low } from 'lowdb'
 import { Mutex } from '../../../../core/mutex.ts'
 import type { AppendLog } from '../../../../disk/append-log.ts'
 import { isDiskFull } from '../../../../disk/durable.ts'
-import type { Tables } from '../../tables/tables.ts'
+import type { Tables } from '../../tables.ts'
 import {
   createJournal,
   type Manifest,

@@ -6,7 +6,7 @@ import type { LogFile } from '../../../../disk/append-log.ts'
 import { isMissing, writeFileDurably } from '../../../../disk/durable.ts'
 import { serverVersion } from '../../../../disk/own-release.ts'
 import { type Noun, nouns } from '../../records/records.ts'
-import type { Tables, TablesView } from '../../tables/tables.ts'
+import type { Tables, TablesView } from '../../tables.ts'
 import { readFirst, watchLines } from '../read-file.ts'
 import { encodeLine, isAsWritten } from './line.ts'
 

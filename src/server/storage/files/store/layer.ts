@@ -1,7 +1,6 @@
+import { orderOf } from '../../ordered-records.ts'
 import { type AnyRecord, type Id, indexList, type Key, type Noun } from '../../records/records.ts'
-import { orderOf } from '../../tables/ordered-records.ts'
-import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from '../../tables/query.ts'
-import type { Change } from '../../tables/tables.ts'
+import { type AnyFound, type AnyQuery, type Change, conditionsOf, windowOf } from '../../tables.ts'
 
 /** Base of a layer: the durable tables, or another layer. */
 export interface Base {

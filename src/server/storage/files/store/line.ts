@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type AnyRecord, type Id, type Noun, nouns } from '../../records/records.ts'
-import { type Change, freeze, type Tables } from '../../tables/tables.ts'
+import { type Change, freeze, type Tables } from '../../tables.ts'
 
 const prefix = '{"check":"'
 const checkLength = 16

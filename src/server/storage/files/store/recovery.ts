@@ -5,7 +5,7 @@ import { Low } from 'lowdb'
 import type { LogFile } from '../../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../../disk/durable.ts'
 import { serverVersion } from '../../../../disk/own-release.ts'
-import { Tables } from '../../tables/tables.ts'
+import { Tables } from '../../tables.ts'
 import {
   checkFormat,
   createJournal,

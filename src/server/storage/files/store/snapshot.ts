@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import { replaceDurably, temporaryName } from '../../../../disk/durable.ts'
 import { type AnyRecord, type Noun, nouns } from '../../records/records.ts'
-import { freeze, Tables } from '../../tables/tables.ts'
+import { freeze, Tables } from '../../tables.ts'
 import { checkFormat, damaged, formatVersion, NewerStore, readRequired, snapshotName } from './files.ts'
 import { encodeLine, type Line, readLines, unknownKind } from './line.ts'
 

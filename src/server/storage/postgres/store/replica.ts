@@ -2,7 +2,7 @@ import { RsmError } from '../../../../core/errors.ts'
 import { Mutex } from '../../../../core/mutex.ts'
 import type { Found, Query, Reads } from '../../ports/store.ts'
 import type { Id, IndexOf, Noun, Records } from '../../records/records.ts'
-import { Tables } from '../../tables/tables.ts'
+import { Tables } from '../../tables.ts'
 import type { AnyQuery } from './reads.ts'
 import type { PostgresStore } from './store.ts'
 

@@ -1,7 +1,7 @@
 import { RsmError } from '../../../../core/errors.ts'
 import type { Query, Reads, Transaction } from '../../ports/store.ts'
 import type { AnyRecord, Id, IndexOf, Key, Noun, Records } from '../../records/records.ts'
-import { freeze } from '../../tables/tables.ts'
+import { freeze } from '../../tables.ts'
 import type { Ask } from '../connection/database.ts'
 import { isAway } from '../connection/failure.ts'
 import { Changes } from './changes.ts'

@@ -1,4 +1,4 @@
-import { type AnyRecord, type Noun, orders } from '../records/records.ts'
+import { type AnyRecord, type Noun, orders } from './records/records.ts'
 
 type Id = string | number
 export type Compare<R> = (a: R, b: R) => number

@@ -1,6 +1,6 @@
 import test from 'ava'
-import { Tables } from '../../../../src/server/storage/tables/tables.ts'
-import { host, task } from '../../../helpers/servers/store-records.ts'
+import { Tables } from '../../../src/server/storage/tables.ts'
+import { host, task } from '../../helpers/servers/store-records.ts'
 
 const count = 100_000
 const statuses = ['SUCCESS', 'FAILED', 'CANCELLED'] as const
