@@ -6,7 +6,7 @@ import { type AuditFault, AuditVerifier, verifyAudit } from '../../../src/core/a
 import { systemClock } from '../../../src/disk/clock.ts'
 import { sha256 } from '../../../src/disk/digest.ts'
 import { createLog } from '../../../src/disk/log.ts'
-import { openFileAuditLog } from '../../../src/server/storage/files/audit/file-audit-log.ts'
+import { openFileAuditLog } from '../../../src/server/storage/files/audit-log.ts'
 import type { AuditEvent, AuditLog } from '../../../src/server/storage/ports/audit-log.ts'
 
 export async function auditDirectory(t: ExecutionContext): Promise<string> {

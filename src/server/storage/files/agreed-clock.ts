@@ -7,7 +7,7 @@ import type { Log } from '../../../disk/log.ts'
 import { reportDoubt } from '../audit-entry.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
 import type { Store } from '../ports/store.ts'
-import { auditFileName } from './audit/log-file.ts'
+import { auditFileName } from './audit-file.ts'
 import { parseName } from './store/files.ts'
 
 interface Parts {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { isDiskFull, nullWhereMissing, writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
-import { auditFileName } from './audit/log-file.ts'
+import { auditFileName } from './audit-file.ts'
 import { manifestName } from './store/files.ts'
 
 /** Marker in the data directory, beside the store, so that it remains if the store is lost. */

@@ -13,7 +13,7 @@ import { noteElsewhere, refuseOther, refuseStoreInside } from '../moved-store.ts
 import type { AuditLog } from '../ports/audit-log.ts'
 import type { Data, DataOptions, OpenData } from '../ports/data.ts'
 import type { StoreMaintenance } from '../ports/maintenance.ts'
-import { createNotedHead, openAuditLog } from './audit/audit-log.ts'
+import { createNotedHead, openAuditLog } from './audit-log.ts'
 import { createStoreClock } from './clock.ts'
 import { createCluster, createServerLocks } from './cluster.ts'
 import { displayAddress } from './connection/address.ts'

@@ -8,7 +8,7 @@ import type { FileRecord } from '../../records/file.ts'
 import type { TerminalRecord } from '../../records/terminal.ts'
 import type { Blob, Damage } from '../../streams.ts'
 import type { Tables } from '../../tables.ts'
-import { auditFileName } from '../audit/log-file.ts'
+import { auditFileName } from '../audit-file.ts'
 import { readFirst, wholeLines } from '../read-file.ts'
 import { createDirectoryReader } from '../streams/reader.ts'
 

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { createNotedHead } from '../../../../../src/server/storage/files/audit/file-audit-log.ts'
-import { auditFileName } from '../../../../../src/server/storage/files/audit/log-file.ts'
-import { type NotedLog, notedHeadContract } from '../../../../contracts/noted-head.ts'
-import { auditDirectory, event, openLog } from '../../../../helpers/audit/audit-log.ts'
+import { auditFileName } from '../../../../src/server/storage/files/audit-file.ts'
+import { createNotedHead } from '../../../../src/server/storage/files/audit-log.ts'
+import { type NotedLog, notedHeadContract } from '../../../contracts/noted-head.ts'
+import { auditDirectory, event, openLog } from '../../../helpers/audit/audit-log.ts'
 
 async function open(t: ExecutionContext, directory: string): Promise<NotedLog> {
   const audit = await openLog(directory)

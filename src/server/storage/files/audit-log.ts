@@ -8,25 +8,27 @@ import {
   parseHead,
   type Sha256,
   showHead,
-} from '../../../../core/audit.ts'
-import { RsmError } from '../../../../core/errors.ts'
-import type { Page } from '../../../../core/protocol/http/common.ts'
-import { AppendLog } from '../../../../disk/append-log.ts'
-import { type Clock, isoTime } from '../../../../disk/clock.ts'
-import { type Disk, nullWhereMissing, writeFileDurably } from '../../../../disk/durable.ts'
-import type { Log } from '../../../../disk/log.ts'
-import type { Reserve } from '../../../../disk/reserve.ts'
-import { bounded, parseEntry, systemActor } from '../../audit-entry.ts'
-import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
-import { listEntries, matcherOf, needlesOf } from './list.ts'
+} from '../../../core/audit.ts'
+import { RsmError } from '../../../core/errors.ts'
+import type { Page } from '../../../core/protocol/http/common.ts'
+import { AppendLog } from '../../../disk/append-log.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
+import { type Disk, nullWhereMissing, writeFileDurably } from '../../../disk/durable.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { Reserve } from '../../../disk/reserve.ts'
+import { bounded, parseEntry, systemActor, unreadableAction, unreadableEntry } from '../audit-entry.ts'
+import { pageOf, windowOf } from '../paging.ts'
+import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../ports/audit-log.ts'
 import {
   auditFileName,
+  type Line,
   longestLine,
   type OpenedLog,
   offsetAfter,
   openLogFile,
+  readBackward,
   readForward,
-} from './log-file.ts'
+} from './audit-file.ts'
 
 interface AuditLogOptions {
   directory: string
@@ -203,4 +205,80 @@ export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): No
     },
     note: async () => writeFileDurably(path, `${showHead(await audit.head())}\n`, 0o600),
   }
+}
+
+/**
+ * Page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it
+ * stops reading once it knows whether there is more, so that all pages together read the log once.
+ */
+async function listEntries(
+  file: FileHandle,
+  size: number,
+  lastId: number,
+  query: ListQuery,
+): Promise<Page<AuditEntry>> {
+  const { page: _page, offset: _offset, size: _size, before, ...filter } = query
+  const { offset: first, limit: pageSize } = windowOf(query)
+  const counted = before === undefined ? Number.POSITIVE_INFINITY : first + pageSize + 1
+  const newest = before === undefined ? lastId : Math.min(lastId, before - 1)
+  const endAfter = async (id: number) => (id >= lastId ? size : offsetAfter(file, size, id))
+  if (Object.values(filter).every((value) => value === undefined)) {
+    const total = Math.min(newest, counted)
+    if (first >= newest) return pageOf([], total, query)
+    return pageOf(await lastEntries(file, await endAfter(newest - first), pageSize), total, query)
+  }
+  const matches = matcherOf(filter)
+  const wanted = needlesOf(filter)
+  const content: AuditEntry[] = []
+  let total = 0
+  for await (const lines of readBackward(file, await endAfter(newest)))
+    for (const line of lines) {
+      if (!wanted.every((needle) => line.bytes.includes(needle))) continue
+      const entry = entryOf(line)
+      if (!matches(entry)) continue
+      if (total >= first && content.length < pageSize) content.push(entry)
+      total++
+      if (total === counted) return pageOf(content, total, query)
+    }
+  return pageOf(content, total, query)
+}
+
+async function lastEntries(file: FileHandle, end: number, count: number): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = []
+  for await (const lines of readBackward(file, end))
+    for (const line of lines) {
+      entries.push(entryOf(line))
+      if (entries.length === count) return entries
+    }
+  return entries
+}
+
+/** Unreadable lines get the id 0, because theirs is unknown. */
+const entryOf = ({ bytes, offset }: Line): AuditEntry =>
+  parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
+
+function matcherOf({ action, actor, objectType, objectId, outcome, from, to }: AuditFilter) {
+  const [since, until] = [from, to].map((time) => (time === undefined ? null : Date.parse(time)))
+  return (entry: AuditEntry): boolean => {
+    const at = Date.parse(entry.at)
+    return (
+      (action === undefined || entry.action === action) &&
+      (actor === undefined || entry.actor.name === actor) &&
+      (objectType === undefined || entry.object?.type === objectType) &&
+      (objectId === undefined || (entry.object !== null && String(entry.object.id) === objectId)) &&
+      (outcome === undefined || entry.outcome === outcome) &&
+      (since == null || at >= since) &&
+      (until == null || at <= until)
+    )
+  }
+}
+
+/** Texts in every matching line, so that most lines need not be parsed. */
+function needlesOf({ action, actor, outcome }: AuditFilter): Buffer[] {
+  const needle = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
+  const found: Buffer[] = []
+  if (action !== undefined && action !== unreadableAction) found.push(needle('action', action))
+  if (actor !== undefined) found.push(needle('name', actor))
+  if (outcome !== undefined && outcome !== 'FAILED') found.push(needle('outcome', outcome))
+  return found
 }

@@ -1,16 +1,16 @@
 import type { ExecutionContext } from 'ava'
-import { systemClock } from '../../../../../src/disk/clock.ts'
-import { createLog } from '../../../../../src/disk/log.ts'
-import { createNotedHead, openAuditLog } from '../../../../../src/server/storage/postgres/audit/audit-log.ts'
-import type { Database } from '../../../../../src/server/storage/postgres/connection/database.ts'
-import { type NotedLog, notedHeadContract } from '../../../../contracts/noted-head.ts'
-import { event } from '../../../../helpers/audit/audit-log.ts'
-import { openDatabase } from '../../../../helpers/servers/open-database.ts'
+import { systemClock } from '../../../../src/disk/clock.ts'
+import { createLog } from '../../../../src/disk/log.ts'
+import { createNotedHead, openAuditLog } from '../../../../src/server/storage/postgres/audit-log.ts'
+import type { Database } from '../../../../src/server/storage/postgres/connection/database.ts'
+import { type NotedLog, notedHeadContract } from '../../../contracts/noted-head.ts'
+import { event } from '../../../helpers/audit/audit-log.ts'
+import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import {
   type SharedPostgres,
   sharedPostgres,
   postgresTest as test,
-} from '../../../../helpers/servers/postgres.ts'
+} from '../../../helpers/servers/postgres.ts'
 
 let postgres: Promise<SharedPostgres> | undefined
 

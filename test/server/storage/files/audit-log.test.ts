@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { RsmError } from '../../../../../src/core/errors.ts'
-import { type Disk, realDisk } from '../../../../../src/disk/durable.ts'
-import { createLog } from '../../../../../src/disk/log.ts'
-import { auditLogContract } from '../../../../contracts/audit-log.ts'
-import { auditDirectory, event, openLog, verified } from '../../../../helpers/audit/audit-log.ts'
+import { RsmError } from '../../../../src/core/errors.ts'
+import { type Disk, realDisk } from '../../../../src/disk/durable.ts'
+import { createLog } from '../../../../src/disk/log.ts'
+import { auditLogContract } from '../../../contracts/audit-log.ts'
+import { auditDirectory, event, openLog, verified } from '../../../helpers/audit/audit-log.ts'
 
 const fault = (code: string) => Object.assign(new Error(code), { code })
 

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
-import { isDiskFull, nullWhereMissing, syncDirectory, writeWhole } from '../../../../disk/durable.ts'
-import { parseEntry } from '../../audit-entry.ts'
+import { type AuditHead, beforeFirst } from '../../../core/audit.ts'
+import { isDiskFull, nullWhereMissing, syncDirectory, writeWhole } from '../../../disk/durable.ts'
+import { parseEntry } from '../audit-entry.ts'
 
 export const auditFileName = 'audit.log'
 

@@ -4,21 +4,21 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
-import { type AuditEntry, AuditVerifier, verifyAudit } from '../../../../../src/core/audit.ts'
-import { systemClock } from '../../../../../src/disk/clock.ts'
-import { sha256 } from '../../../../../src/disk/digest.ts'
-import { createLog } from '../../../../../src/disk/log.ts'
-import { openAuditLog } from '../../../../../src/server/storage/postgres/audit/audit-log.ts'
-import { auditLogContract } from '../../../../contracts/audit-log.ts'
-import { auditDirectory, event, openLog, verified } from '../../../../helpers/audit/audit-log.ts'
-import { openDatabase } from '../../../../helpers/servers/open-database.ts'
+import { type AuditEntry, AuditVerifier, verifyAudit } from '../../../../src/core/audit.ts'
+import { systemClock } from '../../../../src/disk/clock.ts'
+import { sha256 } from '../../../../src/disk/digest.ts'
+import { createLog } from '../../../../src/disk/log.ts'
+import { openAuditLog } from '../../../../src/server/storage/postgres/audit-log.ts'
+import { auditLogContract } from '../../../contracts/audit-log.ts'
+import { auditDirectory, event, openLog, verified } from '../../../helpers/audit/audit-log.ts'
+import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import {
   atExit,
   sharedPostgres,
   startPostgres,
   postgresTest as test,
-} from '../../../../helpers/servers/postgres.ts'
-import { until } from '../../../../helpers/until.ts'
+} from '../../../helpers/servers/postgres.ts'
+import { until } from '../../../helpers/until.ts'
 
 const postgres = sharedPostgres()
 const writerProgram = fileURLToPath(new URL('../../../../fixtures/postgres-audit-writer.js', import.meta.url))
