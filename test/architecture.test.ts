@@ -166,7 +166,7 @@ test('only main.ts, app/offline.ts, app/migrate.ts and server install know the k
     ['server/services/x.ts', `import { createRelay } from '../storage/postgres/relay/relay.ts'`],
     ['server/storage/postgres/x.ts', `import type { JsonStore } from '../files/store/store.ts'`],
     ['server/storage/files/x.ts', `const { beginRun } = await import('../postgres/runs.ts')`],
-    ['server/storage/ports/x.ts', `import type { KeptStatus } from '../files/presence/kept-status.ts'`],
+    ['server/storage/ports/x.ts', `import type { KeptStatus } from '../files/presence.ts'`],
     ['server/storage/records/x.ts', `import { isoTime } from '../../../disk/clock.ts'`],
   ]
   for (const [file, text] of refused) t.is(portBreaches(file, text).length, 1, text)

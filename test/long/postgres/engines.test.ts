@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPresence } from '../../../src/server/storage/files/presence/memory-presence.ts'
+import { createPresence } from '../../../src/server/storage/files/presence.ts'
 import { loadKeys } from '../../../src/server/storage/keys.ts'
 import { openChannel } from '../../../src/server/storage/postgres/hints/channel.ts'
 import { createHints } from '../../../src/server/storage/postgres/hints/hints.ts'

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { isoTime } from '../../../src/disk/clock.ts'
 import { createLog } from '../../../src/disk/log.ts'
-import { createPresence } from '../../../src/server/storage/files/presence/memory-presence.ts'
+import { createPresence } from '../../../src/server/storage/files/presence.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { until } from '../../helpers/until.ts'
 

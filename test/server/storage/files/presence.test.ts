@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import { createLog } from '../../../../../src/disk/log.ts'
-import { createPresence } from '../../../../../src/server/storage/files/presence/memory-presence.ts'
-import { createLocalHints } from '../../../../../src/server/storage/local-hints.ts'
-import { presenceContract } from '../../../../contracts/presence.ts'
+import { createLog } from '../../../../src/disk/log.ts'
+import { createPresence } from '../../../../src/server/storage/files/presence.ts'
+import { createLocalHints } from '../../../../src/server/storage/local-hints.ts'
+import { presenceContract } from '../../../contracts/presence.ts'
 
 presenceContract(test, async (t, options) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-presence-'))

@@ -4,17 +4,14 @@ import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import type { Metrics } from '../../../../../src/core/hosts/host.ts'
-import { createLog, type Log } from '../../../../../src/disk/log.ts'
-import {
-  createFileHistory,
-  type FileHistoryOptions,
-} from '../../../../../src/server/storage/files/history/file-history.ts'
-import type { History } from '../../../../../src/server/storage/ports/presence.ts'
-import { historyContract } from '../../../../contracts/history.ts'
-import { believed } from '../../../../helpers/faults/believed-clock.ts'
-import { mountSmallDisk } from '../../../../helpers/faults/small-disk.ts'
-import { metrics } from '../../../../helpers/metrics/metrics.ts'
+import type { Metrics } from '../../../../src/core/hosts/host.ts'
+import { createLog, type Log } from '../../../../src/disk/log.ts'
+import { createFileHistory, type FileHistoryOptions } from '../../../../src/server/storage/files/history.ts'
+import type { History } from '../../../../src/server/storage/ports/presence.ts'
+import { historyContract } from '../../../contracts/history.ts'
+import { believed } from '../../../helpers/faults/believed-clock.ts'
+import { mountSmallDisk } from '../../../helpers/faults/small-disk.ts'
+import { metrics } from '../../../helpers/metrics/metrics.ts'
 
 const start = Date.parse('2026-03-10T12:00:00.000Z')
 const hour = 3600_000

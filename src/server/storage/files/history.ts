@@ -1,13 +1,14 @@
-import { readdir, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { Mutex } from '../../../../core/mutex.ts'
-import type { Age } from '../../../../disk/agreed-clock.ts'
-import type { Clock } from '../../../../disk/clock.ts'
-import { isDiskFull, isMissing } from '../../../../disk/durable.ts'
-import type { Log } from '../../../../disk/log.ts'
-import { type History, keptFor } from '../../ports/presence.ts'
-import { decodeSample, type WaitingSample, WaitingSamples } from '../../samples.ts'
-import { appendLines, dayFileOf, endOfDay, linesOf } from './day-file.ts'
+import { closeSync, createReadStream, fstatSync, open, write } from 'node:fs'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Mutex } from '../../../core/mutex.ts'
+import type { Age } from '../../../disk/agreed-clock.ts'
+import type { Clock } from '../../../disk/clock.ts'
+import { isDiskFull, isMissing, nullWhereMissing } from '../../../disk/durable.ts'
+import type { Log } from '../../../disk/log.ts'
+import { type History, keptFor } from '../ports/presence.ts'
+import { decodeSample, type WaitingSample, WaitingSamples } from '../samples.ts'
 
 export interface FileHistoryOptions {
   directory: string
@@ -62,7 +63,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
     let fault: unknown = null
     for (const [path, entries] of byFile()) {
       try {
-        await write(path, entries)
+        await writeDay(path, entries)
         for (const entry of entries) waiting.remove(entry)
       } catch (error) {
         fault ??= error
@@ -85,7 +86,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
     return files
   }
 
-  async function write(path: string, entries: readonly WaitingSample[]): Promise<void> {
+  async function writeDay(path: string, entries: readonly WaitingSample[]): Promise<void> {
     if (full.has(path)) return
     const lines = entries.map(({ line }) => line)
     if (await appendLines(path, lines)) return
@@ -159,11 +160,70 @@ function isOver(file: string, age: Age): boolean {
   return end !== null && age(end - day, end) >= keptFor
 }
 
-async function namesIn(path: string): Promise<string[]> {
+const namesIn = async (path: string) => (await readdir(path).catch(nullWhereMissing)) ?? []
+
+const openFile = promisify(open)
+const writeFile = promisify(write)
+
+/** Limit for one host's day: 450,000 samples, so that one agent cannot fill the disk of all. */
+const largestFile = 64 * 1024 * 1024
+/** Twice the largest report (contract §1: bodies of 2 MiB). Longer lines are dropped, to bound memory. */
+const longestLine = 4 * 1024 * 1024
+const dayFileName = /^(\d{4}-\d\d-\d\d)\.jsonl$/
+
+export function dayFileOf(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 10)}.jsonl`
+}
+
+/** End of the day of a file, in milliseconds since the epoch; null for a foreign file. */
+export function endOfDay(file: string): number | null {
+  const date = dayFileName.exec(file)?.[1]
+  return date === undefined ? null : Date.parse(date) + day
+}
+
+/**
+ * Begins each line with a line feed instead of ending with one, so that a torn line cannot swallow the next.
+ * Returns false, with nothing written, if the file has reached its limit.
+ * Only calls that may wait for the disk use libuv's threads. With a file for each of thousands of hosts,
+ * switching threads would be most of the cost.
+ */
+export async function appendLines(path: string, lines: readonly string[]): Promise<boolean> {
+  const descriptor = await openToAppend(path)
   try {
-    return await readdir(path)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
+    if (fstatSync(descriptor).size >= largestFile) return false
+    let rest = Buffer.from(lines.map((line) => `\n${line}`).join(''))
+    while (rest.length > 0) rest = rest.subarray((await writeFile(descriptor, rest)).bytesWritten)
+    return true
+  } finally {
+    closeSync(descriptor)
   }
+}
+
+async function openToAppend(path: string): Promise<number> {
+  try {
+    return await openFile(path, 'a', 0o600)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    return openFile(path, 'a', 0o600)
+  }
+}
+
+/**
+ * A missing file is empty. Splits here, because readline also breaks at characters that JSON does not escape.
+ */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  let rest = ''
+  try {
+    for await (const piece of createReadStream(path, { encoding: 'utf8' })) {
+      const [end = '', ...begun] = String(piece).split('\n')
+      const lines = [rest + end, ...begun]
+      rest = lines.pop() ?? ''
+      if (rest.length > longestLine) rest = ''
+      yield* lines
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  yield rest
 }
