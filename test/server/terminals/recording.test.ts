@@ -6,8 +6,8 @@ import { Mutex } from '../../../src/core/mutex.ts'
 import {
   openFileRecordings,
   RecordingFile,
-} from '../../../src/server/storage/files/recordings/file-recordings.ts'
-import { verifyRecording } from '../../../src/server/storage/files/recordings/sums.ts'
+  verifyRecording,
+} from '../../../src/server/storage/files/recordings.ts'
 import { Recording, readRecorded } from '../../../src/server/terminals/recording.ts'
 
 const header = { version: 2, width: 80, height: 24, timestamp: 0 }

@@ -26,8 +26,7 @@ import type { WebhookRecord } from '../../records/webhook.ts'
 import { copyStore } from '../../stream-sums.ts'
 import { type Items, type LastKnown, newline, type Reader } from '../../streams.ts'
 import { createDirectoryWriter } from '../streams/writer.ts'
-import { explain, fillDirectory, syncFiles } from './fill-directory.ts'
-import { becomeOwner, openOffline, readOffline } from './offline.ts'
+import { becomeOwner, explain, fillDirectory, openOffline, readOffline, syncFiles } from './offline.ts'
 
 export interface Restored extends Unpacked {
   readonly directory: string

@@ -1,10 +1,13 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { openFileRecordings } from '../../../../../src/server/storage/files/recordings/file-recordings.ts'
-import { sumsSuffix, verifyRecording } from '../../../../../src/server/storage/files/recordings/sums.ts'
-import { recordingsContract } from '../../../../contracts/recordings.ts'
-import { temporaryDirectory } from '../../../../fixtures/rsm.ts'
+import {
+  openFileRecordings,
+  sumsSuffix,
+  verifyRecording,
+} from '../../../../src/server/storage/files/recordings.ts'
+import { recordingsContract } from '../../../contracts/recordings.ts'
+import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 
 recordingsContract(test, async (t) => openFileRecordings(temporaryDirectory(t)))
 
