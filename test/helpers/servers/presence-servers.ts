@@ -4,7 +4,7 @@ import type { PresenceView } from '../../../src/server/storage/ports/presence.ts
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { type Channel, openChannel } from '../../../src/server/storage/postgres/hints/channel.ts'
 import { createHints } from '../../../src/server/storage/postgres/hints/hints.ts'
-import { createLinks } from '../../../src/server/storage/postgres/links/links.ts'
+import { createLinks } from '../../../src/server/storage/postgres/links.ts'
 import { openOwnership } from '../../../src/server/storage/postgres/ownership/ownership.ts'
 import { openPresence } from '../../../src/server/storage/postgres/presence/presence.ts'
 import { startCutLink } from '../faults/cut-link.ts'

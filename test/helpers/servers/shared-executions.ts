@@ -5,7 +5,7 @@ import type { Hints } from '../../../src/server/storage/ports/hints.ts'
 import type { Results } from '../../../src/server/storage/ports/outputs.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { openPostgresExecutions } from '../../../src/server/storage/postgres/executions/executions.ts'
-import { createLinks } from '../../../src/server/storage/postgres/links/links.ts'
+import { createLinks } from '../../../src/server/storage/postgres/links.ts'
 import {
   createPostgresOutputs,
   type PostgresOutputs,

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import { systemClock } from '../../../src/disk/clock.ts'
-import { createRecordings } from '../../../src/server/storage/postgres/recordings/recordings.ts'
+import { createRecordings } from '../../../src/server/storage/postgres/recordings.ts'
 import type { ServerRelay } from '../../../src/server/terminals/relay/relay.ts'
 import { openSites, type SiteServer } from '../terminals/sites.ts'
 import { openDatabase } from './open-database.ts'

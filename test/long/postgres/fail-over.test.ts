@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { createLog } from '../../../src/disk/log.ts'
 import { readStoreAddress } from '../../../src/server/storage/postgres/connection/address.ts'
+import { findPrimary } from '../../../src/server/storage/postgres/connection/client.ts'
 import { createDatabase } from '../../../src/server/storage/postgres/connection/database.ts'
-import { findPrimary } from '../../../src/server/storage/postgres/connection/primary.ts'
 import {
   atExit,
   startPostgres,

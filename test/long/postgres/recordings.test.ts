@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { Recordings } from '../../../src/server/storage/ports/terminals.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
-import { createRecordings } from '../../../src/server/storage/postgres/recordings/recordings.ts'
+import { createRecordings } from '../../../src/server/storage/postgres/recordings.ts'
 import { recordingsContract } from '../../contracts/recordings.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import {

@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createLog } from '../../../src/disk/log.ts'
-import { withReplica } from '../../../src/server/storage/postgres/store/replica.ts'
-import { openPostgresStore, type PostgresStore } from '../../../src/server/storage/postgres/store/store.ts'
+import {
+  openPostgresStore,
+  type PostgresStore,
+  withReplica,
+} from '../../../src/server/storage/postgres/store/store.ts'
 import { storeContract } from '../../contracts/store.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import {

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ExecutionContext } from 'ava'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { subprotocol } from '../../../src/core/protocol/wire-text.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog } from '../../../src/disk/log.ts'

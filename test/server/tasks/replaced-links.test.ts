@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { ExecutionContext } from 'ava'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/storage/ports/cluster.ts'
 import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { startInsides } from '../../helpers/servers/services.ts'

@@ -1,5 +1,4 @@
-import type { ExecutionContext } from 'ava'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/storage/ports/cluster.ts'
 import type { Terminals } from '../../../src/server/terminals/terminals.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'

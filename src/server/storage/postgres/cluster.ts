@@ -6,7 +6,7 @@ import type { StoreClock } from './clock.ts'
 import { displayAddress } from './connection/address.ts'
 import type { Database } from './connection/database.ts'
 import type { Channel } from './hints/channel.ts'
-import { createLinks } from './links/links.ts'
+import { createLinks } from './links.ts'
 import type { StoreOwnership } from './ownership/ownership.ts'
 
 /** First key of advisory locks, unique in this database, and second keys. */

@@ -21,7 +21,7 @@ import {
 import { until } from '../../../helpers/until.ts'
 
 const postgres = sharedPostgres()
-const writerProgram = fileURLToPath(new URL('../../../../fixtures/postgres-audit-writer.js', import.meta.url))
+const writerProgram = fileURLToPath(new URL('../../../fixtures/postgres-audit-writer.js', import.meta.url))
 const log = createLog('ERROR')
 
 const opened = (database: Parameters<typeof openAuditLog>[0]['database'], clock = systemClock) =>

@@ -3,10 +3,17 @@ import pg from 'pg'
 import type { Log } from '../../../../disk/log.ts'
 import type { PoolLoad } from '../../ports/cluster.ts'
 import type { Place, StoreAddress } from './address.ts'
-import { watchBackend } from './backend.ts'
-import { Client, clientOptions, cut, endPatience, inTime, queryTimeout } from './client.ts'
+import {
+  Client,
+  clientOptions,
+  cut,
+  endPatience,
+  findPrimary,
+  inTime,
+  queryTimeout,
+  watchBackend,
+} from './client.ts'
 import { createReach, isAway, isOfStatement, isToBeRepeated, missedLock, unavailable } from './failure.ts'
-import { findPrimary } from './primary.ts'
 
 /**
  * Connections by pool: `write` for data of agents and decisions of plans, `api` for the rest. With LISTEN and

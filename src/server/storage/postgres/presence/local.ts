@@ -3,8 +3,7 @@ import type { KnownHost } from '../../known-host.ts'
 import type { Heard } from '../../ports/presence.ts'
 import type { Database } from '../connection/database.ts'
 import { encodeIds } from '../hints/lines.ts'
-import { type Fleet, type Part, parts, patchOf, updateConnected } from './host-patch.ts'
-import { writeBatch } from './table.ts'
+import { type Fleet, type Part, parts, patchOf, updateConnected, writeBatch } from './patches.ts'
 
 /** News from agents of this server, and changes that are not written yet. */
 export interface Local extends Heard {

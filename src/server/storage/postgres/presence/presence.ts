@@ -12,10 +12,17 @@ import type { Channel } from '../hints/channel.ts'
 import type { StoreHints } from '../hints/hints.ts'
 import { decodeIds } from '../hints/lines.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
-import type { Fleet } from './host-patch.ts'
 import { createLocal } from './local.ts'
+import {
+  type Fleet,
+  forgetHeard,
+  readHeard,
+  readLinks,
+  readListeningSince,
+  readReports,
+  readRows,
+} from './patches.ts'
 import { createRemote } from './remote.ts'
-import { forgetHeard, readHeard, readLinks, readListeningSince, readReports, readRows } from './table.ts'
 
 interface PresenceOptions extends JudgingOptions {
   database: Database

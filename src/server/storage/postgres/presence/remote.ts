@@ -3,9 +3,15 @@ import { silentIntervals } from '../../../../core/hosts/host-status.ts'
 import { isoTime } from '../../../../disk/clock.ts'
 import { isHealthy, type KnownHost, noteReach } from '../../known-host.ts'
 import type { Hints } from '../../ports/hints.ts'
-import { type Fleet, type HostPatch, type LinkState, type Part, updateConnected } from './host-patch.ts'
 import type { Local } from './local.ts'
-import type { HostRow } from './table.ts'
+import {
+  type Fleet,
+  type HostPatch,
+  type HostRow,
+  type LinkState,
+  type Part,
+  updateConnected,
+} from './patches.ts'
 
 /** Applies rows of other servers. */
 export interface Remote {

@@ -53,7 +53,7 @@ export const servers: readonly string[] = [
   ) with (fillfactor = 60)`,
   'create index links_refused on rsm.links (host_id) where refused_until is not null',
 
-  // Hosts as servers know them, in parts (presence/host-patch.ts). `turn` ascends with each write, in the
+  // Hosts as servers know them, in parts (presence/patches.ts). `turn` ascends with each write, in the
   // order of the commits; `heard_at` orders `beat`, in milliseconds since 1970, and `link_epoch` orders
   // `link`. Logged, so that it survives a crash of PostgreSQL and the promotion of a standby.
   'create sequence rsm.presence_turns',

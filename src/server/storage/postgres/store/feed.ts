@@ -3,7 +3,7 @@ import { Mutex } from '../../../../core/mutex.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Id, Noun } from '../../records/records.ts'
 import type { Ask, Database } from '../connection/database.ts'
-import type { Sent } from './open-transaction.ts'
+import type { Sent } from './changes.ts'
 import { isNumbered } from './tables.ts'
 
 /** Milliseconds between two polls for changes of other servers. */

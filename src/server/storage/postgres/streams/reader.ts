@@ -17,13 +17,13 @@ import type { Ask, Database } from '../connection/database.ts'
 import { columns, type Row, storedOf } from '../executions/rows.ts'
 import { createFiles } from '../files.ts'
 import { decodeIds } from '../hints/lines.ts'
-import { dayOf, readSamples } from '../history/stored.ts'
 import { phaseAt } from '../outputs/read.ts'
-import { type HostRow, readHeard, readRows } from '../presence/table.ts'
-import { readChunks, verifyChunks } from '../recordings/recordings.ts'
+import { type HostRow, readHeard, readRows } from '../presence/patches.ts'
+import { readChunks, verifyChunks } from '../recordings.ts'
 import { type Texts, textsIn } from '../results.ts'
-import { createIds } from '../store/open-transaction.ts'
+import { createIds } from '../store/changes.ts'
 import { numbered, tableOf } from '../store/tables.ts'
+import { dayOf, readSamples } from '../stored-samples.ts'
 
 /** Rows per page of records, and of pieces of output, which may be large. */
 const rowsAtOnce = 1000

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import test from 'ava'
 import { RsmError } from '../../../../../src/core/errors.ts'
 import { readStoreAddress } from '../../../../../src/server/storage/postgres/connection/address.ts'
-import { findPrimary } from '../../../../../src/server/storage/postgres/connection/primary.ts'
+import { findPrimary } from '../../../../../src/server/storage/postgres/connection/client.ts'
 
 test('a PostgreSQL without TLS is refused with a remedy where TLS is required, and gets no password', async (t) => {
   const heard: Buffer[] = []

@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava'
 import { createLog } from '../../../../../src/disk/log.ts'
 import { startServer } from '../../../../../src/server/main.ts'
 import { readStoreAddress } from '../../../../../src/server/storage/postgres/connection/address.ts'
-import { watchBackend } from '../../../../../src/server/storage/postgres/connection/backend.ts'
+import { watchBackend } from '../../../../../src/server/storage/postgres/connection/client.ts'
 import {
   createDatabase,
   type Database,

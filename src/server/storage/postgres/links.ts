@@ -1,13 +1,13 @@
-import { type Clock, repeat } from '../../../../disk/clock.ts'
-import type { Log } from '../../../../disk/log.ts'
-import type { LinkClaim, Links } from '../../ports/cluster.ts'
-import type { Hints } from '../../ports/hints.ts'
-import { batched } from '../connection/batched.ts'
-import type { Database } from '../connection/database.ts'
-import { unavailable } from '../connection/failure.ts'
-import { isLiving } from '../ownership/lives.ts'
-import type { StoreOwnership } from '../ownership/ownership.ts'
-import { claimAll, type Wanted } from './claim.ts'
+import { type Clock, repeat } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { LinkClaim, Links } from '../ports/cluster.ts'
+import type { Hints } from '../ports/hints.ts'
+import { batched } from './connection/batched.ts'
+import type { Database } from './connection/database.ts'
+import { unavailable } from './connection/failure.ts'
+import { claimAll, type Wanted } from './link-claims.ts'
+import { isLiving } from './ownership/lives.ts'
+import type { StoreOwnership } from './ownership/ownership.ts'
 
 /** Milliseconds between two sweeps. */
 const sweepEvery = 1_000

@@ -1,6 +1,6 @@
-import type { LinkClaim, Member } from '../../ports/cluster.ts'
-import type { Database } from '../connection/database.ts'
-import { isLiving } from '../ownership/lives.ts'
+import type { LinkClaim, Member } from '../ports/cluster.ts'
+import type { Database } from './connection/database.ts'
+import { isLiving } from './ownership/lives.ts'
 
 /** Replacements within `window` that indicate two agents with one identity; new claims are then refused for `refusal` (P13). */
 const tooMany = 3

@@ -1,12 +1,12 @@
-import type { Metrics } from '../../../../core/hosts/host.ts'
-import { Mutex } from '../../../../core/mutex.ts'
-import type { Age } from '../../../../disk/agreed-clock.ts'
-import { type Clock, type Repeated, repeat } from '../../../../disk/clock.ts'
-import type { Log } from '../../../../disk/log.ts'
-import type { History } from '../../ports/presence.ts'
-import { decodeSample, WaitingSamples } from '../../samples.ts'
-import type { Database } from '../connection/database.ts'
-import { appendSamples, packFinished, readSamples, removeDays, removeHost } from './stored.ts'
+import type { Metrics } from '../../../core/hosts/host.ts'
+import { Mutex } from '../../../core/mutex.ts'
+import type { Age } from '../../../disk/agreed-clock.ts'
+import { type Clock, type Repeated, repeat } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { History } from '../ports/presence.ts'
+import { decodeSample, WaitingSamples } from '../samples.ts'
+import type { Database } from './connection/database.ts'
+import { appendSamples, packFinished, readSamples, removeDays, removeHost } from './stored-samples.ts'
 
 interface HistoryOptions {
   database: Database

@@ -1,13 +1,13 @@
-import { createLocalHints } from '../../../../../src/server/storage/local-hints.ts'
-import { createLinks } from '../../../../../src/server/storage/postgres/links/links.ts'
-import { openOwnership } from '../../../../../src/server/storage/postgres/ownership/ownership.ts'
-import { linksContract } from '../../../../contracts/links.ts'
+import { createLocalHints } from '../../../../src/server/storage/local-hints.ts'
+import { createLinks } from '../../../../src/server/storage/postgres/links.ts'
+import { openOwnership } from '../../../../src/server/storage/postgres/ownership/ownership.ts'
+import { linksContract } from '../../../contracts/links.ts'
 import {
   type SharedPostgres,
   sharedPostgres,
   postgresTest as test,
-} from '../../../../helpers/servers/postgres.ts'
-import { sharedStore } from '../../../../helpers/servers/shared-store.ts'
+} from '../../../helpers/servers/postgres.ts'
+import { sharedStore } from '../../../helpers/servers/shared-store.ts'
 
 let postgres: Promise<SharedPostgres> | undefined
 const ends: (() => Promise<void> | void)[] = []

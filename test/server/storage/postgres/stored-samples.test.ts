@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { packSamples, unpackSamples } from '../../../../../src/server/storage/postgres/history/pack.ts'
-import { encodeSample, parseSample, type SampleRow } from '../../../../../src/server/storage/samples.ts'
-import { metrics } from '../../../../helpers/metrics/metrics.ts'
+import { packSamples, unpackSamples } from '../../../../src/server/storage/postgres/stored-samples.ts'
+import { encodeSample, parseSample, type SampleRow } from '../../../../src/server/storage/samples.ts'
+import { metrics } from '../../../helpers/metrics/metrics.ts'
 
 const numbers = fc.oneof(
   fc.integer({ min: 0, max: 100_000 }),
