@@ -33,6 +33,8 @@ export class CopyWorkspace implements Temporaries {
   readonly #cancelToken: number | null
   /** Temporary files on disk, each once. */
   readonly #noted: Map<string, Part>
+  /** Inodes of the files that this process created. */
+  readonly #inodes = new Map<string, number>()
   readonly #first = randomInt(firstNumbers)
   readonly #notes = new Set<string>()
   #reported: FileReport = {}
@@ -79,30 +81,36 @@ export class CopyWorkspace implements Temporaries {
   }
 
   #unused(directory: OpenDirectory, make: (name: string) => number | null): { name: string; fd: number } {
+    const { dev, ino } = directory.stat()
     for (let n = 0; n < maxNames; n += 1) {
       const name = `.rsm-${this.taskId}-${this.#first + n}.part`
-      const isNew = this.#note(directory, name)
+      const part = { path: directory.path, dev, ino, name }
+      const key = keyOf(part)
+      const isNoted = this.#noted.has(key)
+      if (!isNoted) {
+        this.#noted.set(key, part)
+        this.#write([part])
+      }
       const fd = make(name)
-      if (fd !== null) return { name, fd }
-      if (isNew) this.#forget(directory, name)
+      if (fd !== null) {
+        if (fd > 0) this.#inodes.set(key, fstatSync(fd).ino)
+        return { name, fd }
+      }
+      if (!isNoted || this.#isReplaced(key, directory, name)) this.#forget(key)
     }
     throw new Failure(`no unused temporary name in ${directory.path} after ${maxNames} attempts`)
   }
 
-  /** False if the name was recorded before: an existing file of that name is our own. */
-  #note(directory: OpenDirectory, name: string): boolean {
-    const { dev, ino } = directory.stat()
-    const part = { path: directory.path, dev, ino, name }
-    if (this.#noted.has(keyOf(part))) return false
-    this.#noted.set(keyOf(part), part)
-    this.#write([part])
-    return true
+  /** Whether our file of this name was removed, and its name is now that of another file. */
+  #isReplaced(key: string, directory: OpenDirectory, name: string): boolean {
+    const own = this.#inodes.get(key)
+    const found = directory.lstat(name)
+    return own !== undefined && (found?.isFile() !== true || found.ino !== own)
   }
 
   /** The name belongs to another file, which the sweep must not remove. */
-  #forget(directory: OpenDirectory, name: string): void {
-    const { dev, ino } = directory.stat()
-    this.#noted.delete(keyOf({ dev, ino, name }))
+  #forget(key: string): void {
+    this.#noted.delete(key)
     ftruncateSync(this.#parts, 0)
     this.#write([...this.#noted.values()])
   }
