@@ -68,7 +68,7 @@ async function giveBack({ executions }: SteppedExecutions, { claim, host }: Of) 
   const found = await Promise.all(['t1', 't2'].map((task) => executions.find(task, host)))
   // An execution that was received has left the server.
   const ids = found.flatMap((one) => (one && !one.execution.named ? [one.execution.id] : []))
-  return executions.transition(asReturned(ids), { marked: claim })
+  return executions.transition(asReturned(claim, ids))
 }
 
 function settle({ executions }: SteppedExecutions, { id, task: taskId, flag }: Of) {
@@ -89,27 +89,25 @@ const steps = {
   relink: (on, { host }) => relink(on, host),
   take: ({ executions }, { claim, small }) => executions.take([{ claim, capacity: small, agent }]),
   return: giveBack,
-  name: ({ executions }, { claim, host }) => executions.transition(asNamed(onHost(host)), { marked: claim }),
-  refuse: ({ executions }, { claim, host }) =>
-    executions.transition(asRefused(ends(onHost(host))), { marked: claim }),
+  name: ({ executions }, { claim, host }) => executions.transition(asNamed(claim, onHost(host))),
+  refuse: ({ executions }, { claim, host }) => executions.transition(asRefused(claim, ends(onHost(host)))),
   lose: ({ executions }, { claim, host }) =>
-    executions.transition(asLost(ends(onHost(host))), { link: claim }),
-  giveUp: ({ executions }, { by, task }) => executions.transition(asLost(ends(onHosts(task))), { owner: by }),
+    executions.transition(asLost({ link: claim }, ends(onHost(host)))),
+  giveUp: ({ executions }, { by, task }) => executions.transition(asLost({ owner: by }, ends(onHosts(task)))),
   // Only agents acknowledge an execution.
   receive: async ({ executions }, { id, task }) => (task === 'ssh' ? null : executions.received(id)),
   append,
   settle,
   late,
-  due: ({ executions }, { by, id }) => executions.transition(asDue([id]), { owner: by }),
-  skip: ({ executions }, { by, id }) => executions.transition(asSkipped([id], 'why'), { owner: by }),
-  unreachable: ({ executions }, { by, id }) =>
-    executions.transition(asUnreachable(ends([id])), { owner: by }),
-  begin: ({ executions }, { by, id }) => executions.transition(asBegun([id]), { owner: by }),
-  end: ({ executions }, { by, id }) => executions.transition(asOwnEnd(id, ended), { owner: by }),
+  due: ({ executions }, { by, id }) => executions.transition(asDue(by, [id])),
+  skip: ({ executions }, { by, id }) => executions.transition(asSkipped(by, [id], 'why')),
+  unreachable: ({ executions }, { by, id }) => executions.transition(asUnreachable(by, ends([id]))),
+  begin: ({ executions }, { by, id }) => executions.transition(asBegun(by, [id])),
+  end: ({ executions }, { by, id }) => executions.transition(asOwnEnd(by, id, ended)),
   cancel: ({ executions }, { task }) => executions.cancel(task),
   cancelPending: ({ executions }, { task }) => executions.cancel(task, { pendingOnly: true, error: 'held' }),
-  abandon: ({ executions }, { host }) => executions.transition(asRemoved(host), null),
-  revoke: ({ executions }, { host }) => executions.transition(asRevoked(host), null),
+  abandon: ({ executions }, { host }) => executions.transition(asRemoved(host)),
+  revoke: ({ executions }, { host }) => executions.transition(asRevoked(host)),
   hold: ({ executions }, { task }) => executions.held.add([task]),
   release: ({ executions }) => executions.held.clear(),
   pause: ({ executions }, { by, task }) => executions.pause(by, task, at),

@@ -120,7 +120,7 @@ export function executionsContract(
     const claim = await claimOf(opened, 1, member)
     t.deepEqual(await executions.take([offer(claim)]), [])
     t.deepEqual(await executions.waiting([1, 2]), [])
-    t.deepEqual(statuses(await executions.transition(asBegun(['t1/1', 't1/2']), { owner: member })), [
+    t.deepEqual(statuses(await executions.transition(asBegun(member, ['t1/1', 't1/2']))), [
       't1/1 RUNNING',
       't1/2 RUNNING',
     ])
@@ -130,15 +130,12 @@ export function executionsContract(
     await executions.append('t1/1', piece('t1', 0, 'said'), undefined, false)
     const ended = { status: 'SUCCESS', exitCode: 0, error: null } as const
     const other = await ownership.join('other')
-    t.deepEqual(await executions.transition(asOwnEnd('t1/1', ended), { owner: other }), [])
-    const [first] = await executions.transition(asOwnEnd('t1/1', ended), { owner: member })
+    t.deepEqual(await executions.transition(asOwnEnd(other, 't1/1', ended)), [])
+    const [first] = await executions.transition(asOwnEnd(member, 't1/1', ended))
     t.like(first, { status: 'SUCCESS', exitCode: 0, stdoutBytes: 4, outputComplete: true })
+    t.deepEqual(await executions.transition(asOwnEnd(member, 't1/1', { ...ended, status: 'FAILED' })), [])
     t.deepEqual(
-      await executions.transition(asOwnEnd('t1/1', { ...ended, status: 'FAILED' }), { owner: member }),
-      [],
-    )
-    t.deepEqual(
-      statuses(await executions.transition(asLost([{ id: 't1/2', error: 'cut' }]), { owner: member })),
+      statuses(await executions.transition(asLost({ owner: member }, [{ id: 't1/2', error: 'cut' }]))),
       ['t1/2 LOST'],
     )
     t.like(await executions.finish(member, 't1'), { status: 'CANCELLED', counts: { SUCCESS: 1, LOST: 1 } })
@@ -150,17 +147,14 @@ export function executionsContract(
     const former = await begun(opened, [1, 2])
     const member = await ownership.join('server')
     await ownership.claim(member, ['t1'])
-    t.deepEqual(await executions.transition(asSkipped(['t1/1'], 'why'), { owner: former }), [])
-    t.deepEqual(
-      await executions.transition(asUnreachable([{ id: 't1/1', error: 'why' }]), { owner: former }),
-      [],
-    )
+    t.deepEqual(await executions.transition(asSkipped(former, ['t1/1'], 'why')), [])
+    t.deepEqual(await executions.transition(asUnreachable(former, [{ id: 't1/1', error: 'why' }])), [])
     await executions.pause(former, 't1', at)
     t.is((await opened.store.get('tasks', 't1'))?.pauseUntil, null)
-    t.deepEqual(
-      statuses(await executions.transition(asSkipped(['t1/1', 't1/2'], 'why'), { owner: member })),
-      ['t1/1 SKIPPED', 't1/2 SKIPPED'],
-    )
+    t.deepEqual(statuses(await executions.transition(asSkipped(member, ['t1/1', 't1/2'], 'why'))), [
+      't1/1 SKIPPED',
+      't1/2 SKIPPED',
+    ])
     const also: AtTheEnd = (tx, { id, status }) =>
       tx.put('idempotency', { id, bodyHash: status, taskId: id, createdAt: at })
     t.is(await executions.finish(former, 't1', also), null)
@@ -177,12 +171,9 @@ export function executionsContract(
     const claim = await claimOf(opened, 1, member)
     t.deepEqual(await executions.take([offer(former)]), [])
     await executions.take([offer(claim)])
-    t.deepEqual(await executions.transition(asLost([{ id: 't1/1', error: 'why' }]), { link: former }), [])
-    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: former }), [])
-    t.deepEqual(
-      await executions.transition(asRefused([{ id: 't1/1', error: 'why' }]), { marked: former }),
-      [],
-    )
+    t.deepEqual(await executions.transition(asLost({ link: former }, [{ id: 't1/1', error: 'why' }])), [])
+    t.deepEqual(await executions.transition(asReturned(former, ['t1/1'])), [])
+    t.deepEqual(await executions.transition(asRefused(former, [{ id: 't1/1', error: 'why' }])), [])
     t.like(await executions.counts('t1'), { RUNNING: 1 })
   })
 
@@ -198,7 +189,7 @@ export function executionsContract(
       sent.map(({ execution: { id } }) => id),
       (await taking).length === 0 ? [] : ['t1/1'],
     )
-    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: former }), [])
+    t.deepEqual(await executions.transition(asReturned(former, ['t1/1'])), [])
     t.deepEqual(await executions.takeOver(former, new Set()), [])
   })
 
@@ -208,17 +199,15 @@ export function executionsContract(
     const member = await begun(opened, [1])
     const claim = await claimOf(opened, 1, member)
     await executions.take([offer(claim)])
-    t.like((await executions.transition(asReturned(['t1/1']), { marked: claim }))[0], {
+    t.like((await executions.transition(asReturned(claim, ['t1/1'])))[0], {
       status: 'PENDING',
       sentAt: null,
       dueAt: at,
     })
-    t.deepEqual(await executions.transition(asReturned(['t1/1']), { marked: claim }), [])
+    t.deepEqual(await executions.transition(asReturned(claim, ['t1/1'])), [])
     t.is((await executions.take([offer(claim)])).length, 1)
     t.like((await executions.cancel('t1'))[0], { status: 'RUNNING', cancelRequested: true })
-    t.deepEqual(statuses(await executions.transition(asReturned(['t1/1']), { marked: claim })), [
-      't1/1 CANCELLED',
-    ])
+    t.deepEqual(statuses(await executions.transition(asReturned(claim, ['t1/1']))), ['t1/1 CANCELLED'])
   })
 
   test('a held task starts and gives up nothing; its running executions continue, and a cancel ends the pending ones', async (t) => {
@@ -229,10 +218,7 @@ export function executionsContract(
     await executions.take([offer(claim)])
     await executions.held.add(['t1'])
     t.deepEqual(await executions.take([offer(await claimOf(opened, 2, member))]), [])
-    t.deepEqual(
-      await executions.transition(asUnreachable([{ id: 't1/2', error: 'why' }]), { owner: member }),
-      [],
-    )
+    t.deepEqual(await executions.transition(asUnreachable(member, [{ id: 't1/2', error: 'why' }])), [])
     t.deepEqual(await executions.ofHost(2), [])
     const cancelled = await executions.cancel('t1', { pendingOnly: true, error: 'held' })
     t.deepEqual(statuses(cancelled), ['t1/2 CANCELLED'])
@@ -267,12 +253,12 @@ export function executionsContract(
     t.deepEqual(await executions.waiting([2, 3]), [])
     await counted(0, 0, 0, 0)
     await executions.held.clear()
-    await executions.transition(asUnreachable([{ id: 't1/2', error: 'gone' }]), { owner: member })
+    await executions.transition(asUnreachable(member, [{ id: 't1/2', error: 'gone' }]))
     t.deepEqual(await executions.waiting([2, 3]), [3])
-    await executions.transition(asDue(['t2/4']), { owner: member })
+    await executions.transition(asDue(member, ['t2/4']))
     t.deepEqual(await executions.waiting([4]), [])
     await opened.ownership.claim(member, ['t2'])
-    await executions.transition(asDue(['t2/4']), { owner: member })
+    await executions.transition(asDue(member, ['t2/4']))
     t.deepEqual(await executions.waiting([4]), [4])
     await executions.create(task('t3'), [{ ...execution('t3', 4), dueAt: at }], none)
     await counted(0, 0, 1, 2)
@@ -318,7 +304,7 @@ export function executionsContract(
       const claim = await claimOf(opened, hostId, member)
       await executions.take([offer(claim)])
       const id = `t1/${hostId}`
-      t.deepEqual(statuses(await executions.transition(asLost([{ id, error: 'gone' }]), { link: claim })), [
+      t.deepEqual(statuses(await executions.transition(asLost({ link: claim }, [{ id, error: 'gone' }]))), [
         `${id} LOST`,
       ])
       if (hostId === 2) await executions.finish(member, 't1')
@@ -368,7 +354,7 @@ export function executionsContract(
     const opened = await make((end) => t.teardown(end))
     const { executions, store } = opened
     const member = await begun(opened, [1])
-    await executions.transition(asUnreachable([{ id: 't1/1', error: 'gone' }]), { owner: member })
+    await executions.transition(asUnreachable(member, [{ id: 't1/1', error: 'gone' }]))
     const ending = [executions.finish(member, 't1'), executions.finish(member, 't1')]
     const isCancelled = await executions.cancel('t1').then(
       () => true,
@@ -444,11 +430,10 @@ export function executionsContract(
             complete: complete(one.id.slice(0, 2), one.exitCode),
             incomplete: false,
           })
-        else if (one.step === 'due') changed = await executions.transition(asDue([one.id]), { owner: by })
-        else if (one.step === 'skip')
-          changed = await executions.transition(asSkipped([one.id], 'why'), { owner: by })
+        else if (one.step === 'due') changed = await executions.transition(asDue(by, [one.id]))
+        else if (one.step === 'skip') changed = await executions.transition(asSkipped(by, [one.id], 'why'))
         else if (one.step === 'unreachable')
-          changed = await executions.transition(asUnreachable([{ id: one.id, error: 'why' }]), { owner: by })
+          changed = await executions.transition(asUnreachable(by, [{ id: one.id, error: 'why' }]))
         else if (claim && one.step === 'take') {
           changed = await executions.take([offer(claim, 1)])
           for (const { id } of changed) {
@@ -457,11 +442,13 @@ export function executionsContract(
           }
         } else if (claim && one.step === 'lose')
           changed = await executions.transition(
-            asLost(ofHost(one.host).map((id) => ({ id, error: 'why' }))),
-            { link: claim },
+            asLost(
+              { link: claim },
+              ofHost(one.host).map((id) => ({ id, error: 'why' })),
+            ),
           )
         else if (claim && one.step === 'return') {
-          changed = await executions.transition(asReturned(ofHost(one.host)), { marked: claim })
+          changed = await executions.transition(asReturned(claim, ofHost(one.host)))
           for (const { id } of changed) {
             t.is(sent.get(id), claim.epoch, `${id} is returned by a link without it`)
             sent.delete(id)

@@ -95,7 +95,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     transactWithOpen: (hostId, work) => parts.executions.transactWithOpen(hostId, work),
     async abandonHost(hostId, parting) {
       const end = parting === 'removed' ? asRemoved : asRevoked
-      parts.ended(await parts.executions.transition(end(hostId), null))
+      parts.ended(await parts.executions.transition(end(hostId)))
     },
     markFor(agentId) {
       const mark = restoreHold.isUncertain ? null : parts.serverRuns.recent()

@@ -43,7 +43,7 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 
   async function work(id: string): Promise<void> {
-    const [execution] = await executions.transition(asBegun([id]), { owner: member })
+    const [execution] = await executions.transition(asBegun(member, [id]))
     const task = execution && (await store.get('tasks', execution.taskId))
     const ending = running.get(id)
     if (!task || !ending) return
@@ -89,7 +89,7 @@ export function createInstalls(parts: EngineParts): Installs {
   async function settle(id: string, end: OwnEnd): Promise<void> {
     while (!parts.isStopping())
       try {
-        parts.ended(await executions.transition(asOwnEnd(id, end), { owner: member }))
+        parts.ended(await executions.transition(asOwnEnd(member, id, end)))
         return
       } catch (error) {
         log.warn({ err: error }, 'the end of an installation could not be written; retrying')
@@ -111,7 +111,12 @@ export function createInstalls(parts: EngineParts): Installs {
       }
       if (cut.length > 0)
         parts.ended(
-          await executions.transition(asLost(cut.map((id) => ({ id, error: wasCut }))), { owner: member }),
+          await executions.transition(
+            asLost(
+              { owner: member },
+              cut.map((id) => ({ id, error: wasCut })),
+            ),
+          ),
         )
       pump()
     },

@@ -153,7 +153,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
       (running) => running.execution.status === 'RUNNING' && !isOnItsWay(running) && !isReceived(running),
     )
     const ends = lost.map(({ execution: { id } }) => ({ id, error: lostByRestore }))
-    parts.ended(await executions.transition(asLost(ends), { owner: member }))
+    parts.ended(await executions.transition(asLost({ owner: member }, ends)))
   }
 
   async function prove(source: MarkSource, mark: RunMark): Promise<false> {

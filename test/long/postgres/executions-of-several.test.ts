@@ -104,15 +104,15 @@ test('a server that has lost a task to another server writes nothing to it', asy
   t.true(await b.ownership.renew(b.member))
   t.deepEqual(await b.ownership.claim(b.member, ['t1']), ['t1'])
   const steps = [
-    () => a.executions.transition(asSkipped(['t1/2'], 'why'), { owner: a.member }),
-    () => a.executions.transition(asUnreachable(why('t1/2')), { owner: a.member }),
-    () => a.executions.transition(asLost(why('t1/1')), { owner: a.member }),
-    () => a.executions.transition(asBegun(['t1/2']), { owner: a.member }),
+    () => a.executions.transition(asSkipped(a.member, ['t1/2'], 'why')),
+    () => a.executions.transition(asUnreachable(a.member, why('t1/2'))),
+    () => a.executions.transition(asLost({ owner: a.member }, why('t1/1'))),
+    () => a.executions.transition(asBegun(a.member, ['t1/2'])),
   ]
   for (const step of steps) t.deepEqual(await step(), [])
   await a.executions.pause(a.member, 't1', at)
   t.is((await b.store.get('tasks', 't1'))?.pauseUntil, null)
-  await b.executions.transition(asUnreachable(why('t1/2', 't1/3')), { owner: b.member })
+  await b.executions.transition(asUnreachable(b.member, why('t1/2', 't1/3')))
   await b.executions.settle('t1/1', end('t1'))
   t.is(await a.executions.finish(a.member, 't1'), null)
   t.like(await b.executions.finish(b.member, 't1'), { counts: { SUCCESS: 1, UNREACHABLE: 2 } })
@@ -129,14 +129,14 @@ test('a server that has lost a link to another server writes nothing for it: no 
   t.is(await a.executions.append('t1/1', piece('t1', 0, 'one;'), undefined, true), 0)
   const claim = await b.link(1)
   t.deepEqual(await a.executions.take([offer(former, 2)]), [])
-  t.deepEqual(await a.executions.transition(asLost(why('t1/1')), { link: former }), [])
+  t.deepEqual(await a.executions.transition(asLost({ link: former }, why('t1/1'))), [])
   // Until the takeover, the agent's messages may still arrive over the previous link.
   t.is(await a.executions.append('t1/1', piece('t1', 1, 'two;'), undefined, true), 1)
   const [sent] = await b.executions.takeOver(claim, new Set())
   t.like(sent?.output, { storedSequence: 1, stdoutBytes: 8 })
   t.deepEqual(await a.executions.takeOver(former, new Set()), [])
-  t.deepEqual(await a.executions.transition(asReturned(['t1/1']), { marked: former }), [])
-  t.deepEqual(await a.executions.transition(asRefused(why('t1/1')), { marked: former }), [])
+  t.deepEqual(await a.executions.transition(asReturned(former, ['t1/1'])), [])
+  t.deepEqual(await a.executions.transition(asRefused(former, why('t1/1'))), [])
   await t.throwsAsync(a.executions.append('t1/1', piece('t1', 2, 'wrong'), undefined, true), elsewhere)
   await t.throwsAsync(a.executions.append('t1/1', piece('t1', 3, 'wrong'), undefined, true), elsewhere)
   await t.throwsAsync(a.executions.settle('t1/1', end('t1', 9)), elsewhere)

@@ -110,15 +110,14 @@ test('output whose response was lost is stored once, and continues from there ov
 for (const isCarriedOut of [true, false])
   test(`over SSH output is not repeated: a piece that ${isCarriedOut ? 'was stored exists once' : 'was not stored is missing, and the result says so'}`, async (t) => {
     const { executions, member, lose, text } = await site(t, { overSsh: true })
-    await executions.transition(asBegun(['t1/1']), { owner: member })
+    await executions.transition(asBegun(member, ['t1/1']))
     t.is(await executions.append('t1/1', piece(0), undefined, false), 0)
     lose('output append', { isCarriedOut })
     await t.throwsAsync(executions.append('t1/1', piece(1), undefined, false), away)
     t.is(await executions.append('t1/1', piece(2), undefined, false), 2)
     t.is(await text(), isCarriedOut ? '0;1;2;' : '0;2;')
     const [ended] = await executions.transition(
-      asOwnEnd('t1/1', { status: 'SUCCESS', exitCode: 0, error: null }),
-      { owner: member },
+      asOwnEnd(member, 't1/1', { status: 'SUCCESS', exitCode: 0, error: null }),
     )
     t.is(ended?.outputComplete, isCarriedOut)
   })
@@ -147,7 +146,7 @@ test('characters that PostgreSQL text cannot hold are stored as replacement char
   await executions.take([await link()])
   const claim = (await link()).claim
   await executions.takeOver(claim, new Set())
-  const [lost] = await executions.transition(asLost([{ id: 't1/1', error: 'a\0b\ud800c' }]), { link: claim })
+  const [lost] = await executions.transition(asLost({ link: claim }, [{ id: 't1/1', error: 'a\0b\ud800c' }]))
   t.is(lost?.status, 'LOST')
   const stored = (await executions.page('t1'))[0]?.execution
   t.is(stored?.status, 'LOST')

@@ -1,8 +1,10 @@
 import { isLaterPhase, type Phase } from '../../../core/tasks/gates.ts'
 import type { FinalStatus } from '../../../core/tasks/task.ts'
+import type { LinkClaim, Member } from '../ports/cluster.ts'
 import type {
   End,
   Execution,
+  Guard,
   Offer,
   OutputSoFar,
   OwnEnd,
@@ -14,31 +16,34 @@ import type {
 export type Decide = (current: Execution, output: OutputSoFar) => Execution | null
 
 type Ids = readonly string[]
+type Ends = readonly End[]
+/** Epoch of the link or member that has the executions; null for any. */
+type Marked = Pick<LinkClaim, 'epoch'> | null
 type DecideAt = Transition['decide']
 /** Decides with the error of the execution. */
 type DecideWith = (...of: [...Parameters<DecideAt>, error: string]) => Execution | null
 type Kind = Omit<Transition, 'which' | 'decide'>
 
-export const asDue = (ids: Ids): Transition =>
-  transition({ point: 'turn', unlessHeld: true }, ids, (current, _, dueAt) =>
+export const asDue = (owner: Member, ids: Ids): Transition =>
+  transition({ guard: { owner }, point: 'turn', unlessHeld: true }, ids, (current, _, dueAt) =>
     current.status === 'PENDING' && current.dueAt === null ? { ...current, dueAt } : null,
   )
 
-export const asSkipped = (ids: Ids, error: string): Transition =>
-  transition({ point: 'skipped', unlessHeld: true }, ids, (current, _, at) =>
+export const asSkipped = (owner: Member, ids: Ids, error: string): Transition =>
+  transition({ guard: { owner }, point: 'skipped', unlessHeld: true }, ids, (current, _, at) =>
     current.status === 'PENDING' ? ended(current, 'SKIPPED', at, error) : null,
   )
 
 /** Ends due executions that were not sent. */
-export const asUnreachable = (ends: readonly End[]): Transition =>
-  ending({ point: 'unreachable', unlessHeld: true }, ends, unreachable)
+export const asUnreachable = (owner: Member, ends: Ends): Transition =>
+  ending({ guard: { owner }, point: 'unreachable', unlessHeld: true }, ends, unreachable)
 
 /**
  * Marks due executions over SSH as started; the owner of the task runs them. Durable before it connects, so
  * that a crash makes them LOST, not started twice.
  */
-export const asBegun = (ids: Ids): Transition =>
-  transition({ point: 'sent', unlessHeld: true, claims: true }, ids, (current, _, at) =>
+export const asBegun = (owner: Member, ids: Ids): Transition =>
+  transition({ guard: { owner, claims: true }, point: 'sent', unlessHeld: true }, ids, (current, _, at) =>
     current.overSsh && current.dueAt !== null && current.status === 'PENDING'
       ? { ...current, ...sentPart(at) }
       : null,
@@ -52,8 +57,8 @@ export function sentPart(at: string, agent?: Offer['agent']): Partial<Execution>
 }
 
 /** Ends an execution over SSH. */
-export const asOwnEnd = (id: string, { status, exitCode, error }: OwnEnd): Transition =>
-  transition({ point: 'settled' }, [id], (current, output, at) => {
+export const asOwnEnd = (owner: Member, id: string, { status, exitCode, error }: OwnEnd): Transition =>
+  transition({ guard: { owner }, point: 'settled' }, [id], (current, output, at) => {
     if (current.status !== 'RUNNING' || !current.overSsh) return null
     const { stdoutBytes, stderrBytes, truncated, incomplete } = output
     const last = ended(current, status, at, error)
@@ -62,15 +67,15 @@ export const asOwnEnd = (id: string, { status, exitCode, error }: OwnEnd): Trans
   })
 
 /** Requeues executions whose frames were not sent; ends those that were cancelled. */
-export const asReturned = (ids: Ids): Transition =>
-  transition({ point: 'returned' }, ids, (current, _, at) => {
+export const asReturned = (marked: LinkClaim, ids: Ids): Transition =>
+  transition({ guard: { marked }, point: 'returned' }, ids, (current, _, at) => {
     if (current.status !== 'RUNNING') return null
     return current.cancelRequested ? ended(current, 'CANCELLED', at, null) : unsent(current)
   })
 
 /** Notes that the agent has confirmed the executions. */
-export const asNamed = (ids: Ids): Transition =>
-  transition({ point: 'named' }, ids, (current) =>
+export const asNamed = (marked: Marked, ids: Ids): Transition =>
+  transition({ guard: marked && { marked }, point: 'named' }, ids, (current) =>
     current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null,
   )
 
@@ -78,38 +83,41 @@ export const asNamed = (ids: Ids): Transition =>
  * Ends executions that were marked as sent, but must not run: their frames were not sent. Exit code 126, as of
  * a shell that cannot run a command.
  */
-export const asRefused = (ends: readonly End[]): Transition =>
-  ending({ point: 'settled' }, ends, (current, _, at, error) =>
+export const asRefused = (marked: LinkClaim, ends: Ends): Transition =>
+  ending({ guard: { marked }, point: 'settled' }, ends, (current, _, at, error) =>
     current.status === 'RUNNING' ? { ...ended(unsent(current), 'FAILED', at, error), exitCode: 126 } : null,
   )
 
 /** Ends executions that were sent, and whose outcome cannot be known. */
-export const asLost = (ends: readonly End[]): Transition => ending({ point: 'lost' }, ends, lost)
+export const asLost = (by: Extract<Guard, { owner: Member } | { link: LinkClaim }>, ends: Ends): Transition =>
+  ending({ guard: by, point: 'lost' }, ends, lost)
 
 /** Ends every execution of a removed host. */
 export const asRemoved = (hostId: number): Transition =>
-  transition({ point: null }, { hostId }, (current, output, at) => {
+  transition({ guard: null, point: null }, { hostId }, (current, output, at) => {
     const end = current.status === 'PENDING' ? unreachable : lost
     return end(current, output, at, 'the host was deleted')
   })
 
 /** Ends RUNNING work of a revoked agent; PENDING work and work over SSH stay. */
 export const asRevoked = (hostId: number): Transition =>
-  transition({ point: null }, { hostId }, (current, output, at) =>
+  transition({ guard: null, point: null }, { hostId }, (current, output, at) =>
     current.overSsh
       ? null
       : lost(current, output, at, 'its agent was revoked while it ran; its end is unknown'),
   )
 
 /** Moves to a later phase of the task; ignores any other. */
-export const asReached = (id: string, phase: Phase, ofTask: readonly Phase[]): Transition =>
-  transition({ point: null }, [id], (current) => {
+export const asReached = (marked: Marked, id: string, phase: Phase, ofTask: readonly Phase[]): Transition =>
+  transition({ guard: marked && { marked }, point: null }, [id], (current) => {
     if (current.status !== 'RUNNING' || phase === 'SCRIPT' || !ofTask.includes(phase)) return null
     return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
   })
 
-export const asTruncated = (id: string): Transition =>
-  transition({ point: null }, [id], (current) => (current.truncated ? null : { ...current, truncated: true }))
+export const asTruncated = (marked: Marked, id: string): Transition =>
+  transition({ guard: marked && { marked }, point: null }, [id], (current) =>
+    current.truncated ? null : { ...current, truncated: true },
+  )
 
 /** Cancels an execution; with `pendingOnly` a running one continues. */
 export const asCancelled =
@@ -151,7 +159,7 @@ function transition(kind: Kind, which: Transition['which'], decide: DecideAt): T
   return { ...kind, which, decide }
 }
 
-function ending(kind: Kind, ends: readonly End[], decide: DecideWith): Transition {
+function ending(kind: Kind, ends: Ends, decide: DecideWith): Transition {
   const errors = new Map(ends.map(({ id, error }) => [id, error]))
   return transition(kind, [...errors.keys()], (...of) => decide(...of, errors.get(of[0].id) ?? ''))
 }

@@ -61,8 +61,19 @@ export interface End {
 
 type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
 
-/** A step on executions as a pure value; `storage/executions/transitions.ts` has all of them. */
+/** Right to take a step: a server that has lost the task or the link changes nothing. */
+export type Guard =
+  /** The server owns the task; with `claims`, it takes the executions, like a link those that it sends. */
+  | { readonly owner: Member; readonly claims?: true }
+  /** The link is the current one of its host. */
+  | { readonly link: LinkClaim }
+  /** The executions were marked for this link, or taken over by it. */
+  | { readonly marked: Pick<LinkClaim, 'epoch'> }
+
+/** Step on executions as a value; `storage/executions/transitions.ts` makes all of them. */
 export interface Transition {
+  /** Null: any server may take the step. */
+  readonly guard: Guard | null
   /** Ids, or a host: all of its executions that have not ended. */
   readonly which: readonly string[] | { readonly hostId: number }
   /** Fault points around its write; null for none. */
@@ -71,18 +82,7 @@ export interface Transition {
   readonly decide: (current: Execution, output: OutputSoFar, at: string) => Execution | null
   /** Skips tasks that a restore holds. */
   readonly unlessHeld?: boolean
-  /** The owner of the task takes the executions, like a link those that it sends. */
-  readonly claims?: boolean
 }
-
-/** Right to take a step: a server that has lost the task or the link changes nothing. */
-export type Guard =
-  /** The server still owns the task. */
-  | { readonly owner: Member }
-  /** The link is the current one of its host. */
-  | { readonly link: LinkClaim }
-  /** The execution was marked for this link, or taken over by it. */
-  | { readonly marked: Pick<LinkClaim, 'epoch'> }
 
 /** Tasks in which nothing starts until a person confirms that the store was restored. */
 export interface HeldTasks {
@@ -138,8 +138,7 @@ export interface Executions extends ExecutionReads {
     executions: readonly ExecutionRecord[],
     also: (tx: Transaction) => Promise<T | null>,
   ): Promise<T | null>
-  /** Without a guard, any server may take the step. */
-  transition(step: Transition, guard: Guard | null): Promise<Execution[]>
+  transition(step: Transition): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
   /**
    * Ends pending executions and requests the end of running ones; with `pendingOnly` those continue. Rejects

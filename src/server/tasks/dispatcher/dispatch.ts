@@ -73,7 +73,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
   async function requeueAll({ unsent }: HostState): Promise<void> {
     for (const claim of new Set(unsent.values())) {
       const ids = [...unsent].flatMap(([id, its]) => (its === claim ? [id] : []))
-      parts.ended(await executions.transition(asReturned(ids), { marked: claim }))
+      parts.ended(await executions.transition(asReturned(claim, ids)))
       for (const id of ids) unsent.delete(id)
     }
   }
@@ -249,7 +249,7 @@ function createSending(parts: EngineParts, states: HostStates): Sending {
     }
     for (const [claim, ends] of refused)
       try {
-        parts.ended(await executions.transition(asRefused(ends), { marked: claim }))
+        parts.ended(await executions.transition(asRefused(claim, ends)))
       } catch (error) {
         log.warn({ err: error }, 'could not store the executions that agents cannot run')
         unsent.push(...ends.map(({ id }) => id))

@@ -139,7 +139,12 @@ function createReconcile(
     }
     const news = named.filter(({ execution }) => !execution.named)
     if (news.length > 0)
-      await executions.transition(asNamed(news.map(({ execution }) => execution.id)), { marked: claim })
+      await executions.transition(
+        asNamed(
+          claim,
+          news.map(({ execution }) => execution.id),
+        ),
+      )
     for (const running of named) {
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
       // A phase before the stored one comes from an older copy of the journal.
@@ -147,7 +152,7 @@ function createReconcile(
       resume(link, state, running, !isBehind && !links.refuses(link.hostId))
       if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }
-    if (lost.length > 0) parts.ended(await executions.transition(asLost(lost), { link: claim }))
+    if (lost.length > 0) parts.ended(await executions.transition(asLost({ link: claim }, lost)))
     // Cancels go first, so that the agent refuses the execution.
     for (const execution of again) if (execution.cancelRequested) cancel(link, state, execution)
     await dispatch.resend(link, again)

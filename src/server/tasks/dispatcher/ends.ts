@@ -83,8 +83,7 @@ export function createSilent(parts: EngineParts, states: HostStates) {
       else if (now - at > silence && isTooSilent(await longestOf(taskId), now - at))
         parts.ended(
           await executions.transition(
-            asLost([{ id: `${taskId}/${link.hostId}`, error: silentError(now - at) }]),
-            { link: link.claim },
+            asLost({ link: link.claim }, [{ id: `${taskId}/${link.hostId}`, error: silentError(now - at) }]),
           ),
         )
     }

@@ -106,7 +106,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     if (executions.held.has(task.id)) return finish(task)
     const { skip, start, pauseUntil, done } = task.plan.decide(steadyNow())
     if (skip.length > 0)
-      parts.ended(await executions.transition(asSkipped(task.idsAt(skip), tooManyFailed), { owner: member }))
+      parts.ended(await executions.transition(asSkipped(member, task.idsAt(skip), tooManyFailed)))
     if (start.length > 0) await begin(task, await due(task, start))
     else if (task.type === 'INSTALL') await begin(task, [])
     await pause(task, pauseUntil)
@@ -114,7 +114,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   }
 
   async function due(task: TaskRunner, positions: readonly number[]): Promise<Execution[]> {
-    const changed = await executions.transition(asDue(task.idsAt(positions)), { owner: member })
+    const changed = await executions.transition(asDue(member, task.idsAt(positions)))
     task.note(changed, clock.monotonic())
     return changed
   }

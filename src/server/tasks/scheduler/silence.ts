@@ -59,7 +59,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
           continue
         }
         const ends = await lostEnds(task)
-        if (ends.length > 0) parts.ended(await executions.transition(asLost(ends), { owner: member }))
+        if (ends.length > 0) parts.ended(await executions.transition(asLost({ owner: member }, ends)))
       }
     },
   }
@@ -203,7 +203,7 @@ export function createUnreachable(
       id: execution.id,
       error: whyAway(execution, views.get(execution.hostId)),
     }))
-    parts.ended(await executions.transition(asUnreachable(ends), { owner: member }))
+    parts.ended(await executions.transition(asUnreachable(member, ends)))
   }
 
   async function poll(due: readonly OpenExecution[]): Promise<void> {

@@ -19,7 +19,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
     tasks.add(task, executions, await outputs.progress(task.id))
   }
   return {
-    transition: (step, guard) => steps.transition(step, guard),
+    transition: (step) => steps.transition(step),
     ...createTaskSteps(steps),
     ...createSending(steps),
     ...createReceiving(steps),
@@ -127,13 +127,13 @@ function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reached' | 
         },
         isTruncated: () => tasks.execution(id)?.truncated === true,
         async noteTruncated() {
-          await steps.transition(asTruncated(id), null)
+          await steps.transition(asTruncated(null, id))
         },
       })
     },
     async reached(id, phase) {
       const execution = tasks.execution(id)
-      if (execution) await steps.transition(asReached(id, phase, tasks.of(execution).phases), null)
+      if (execution) await steps.transition(asReached(null, id, phase, tasks.of(execution).phases))
     },
     settle: (id, end) =>
       steps.change('settled', [id], (current, output) => settled(end, output, current, clock.now())),

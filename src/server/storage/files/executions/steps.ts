@@ -40,7 +40,7 @@ export class Steps {
     this.acks = new AckBatcher(async (ids) => {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
-      await this.transition(asNamed(open), null)
+      await this.transition(asNamed(null, open))
     }, log)
   }
 
@@ -57,7 +57,7 @@ export class Steps {
     status === 'PENDING' && !this.held.has(taskId)
 
   /** See Executions.transition. */
-  transition({ which, point, decide, unlessHeld }: Transition, guard: Guard | null): Promise<Execution[]> {
+  transition({ guard, which, point, decide, unlessHeld }: Transition): Promise<Execution[]> {
     const at = this.now()
     const choice =
       'hostId' in which ? (tx: Transaction) => tx.find('executions', 'hostId', which.hostId) : which

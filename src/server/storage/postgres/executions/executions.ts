@@ -19,7 +19,7 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
     await sweepCancels()
   })
   return {
-    transition: (step, guard) => steps.transition(step, guard),
+    transition: (step) => steps.transition(step),
     ...taskSteps,
     ...sending,
     ...receiving,

@@ -88,7 +88,7 @@ export function createReceiving(
       }),
     isTruncated: () => own.stored.execution.truncated,
     async noteTruncated() {
-      await steps.transition(asTruncated(own.stored.execution.id), { marked: own })
+      await steps.transition(asTruncated(own, own.stored.execution.id))
     },
   })
 
@@ -107,9 +107,7 @@ export function createReceiving(
       const own = claimed.get(id)
       if (own) byEpoch.set(own.epoch, [...(byEpoch.get(own.epoch) ?? []), id])
     }
-    return Promise.all(
-      [...byEpoch].map(([epoch, its]) => steps.transition(asNamed(its), { marked: { epoch } })),
-    )
+    return Promise.all([...byEpoch].map(([epoch, its]) => steps.transition(asNamed({ epoch }, its))))
   }, log)
 
   return {
@@ -135,7 +133,7 @@ export function createReceiving(
       if (!own) return
       const { taskId } = own.stored.execution
       const { phases } = bounds.known(taskId) ?? (await bounds.read(taskId))
-      await steps.transition(asReached(id, phase, phases), { marked: own })
+      await steps.transition(asReached(own, id, phase, phases))
     },
 
     async settle(id, end) {

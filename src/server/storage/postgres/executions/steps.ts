@@ -17,7 +17,7 @@ interface Condition {
   /** Changes only executions with this epoch. */
   epoch?: number
   /** New epoch, by which this server claims them. */
-  nextEpoch?: number | undefined
+  nextEpoch?: number
   /** Skips tasks held by a restore. */
   unlessHeld?: boolean
 }
@@ -61,14 +61,12 @@ export class Steps {
   }
 
   /** See Executions.transition. */
-  async transition(step: Transition, guard: Guard | null): Promise<Execution[]> {
-    const { which, point, unlessHeld = false, claims = false } = step
+  async transition(step: Transition): Promise<Execution[]> {
+    const { guard, which, point, unlessHeld = false } = step
     const chosen = 'hostId' in which ? { stored: await this.#openOn(which.hostId) } : which
     const at = this.now()
     const decide: Decide = (current, output) => step.decide(current, output, at)
-    const condition = conditionOf(guard)
-    const nextEpoch = claims ? condition.fence?.epoch : undefined
-    return this.change(point, chosen, decide, { ...condition, nextEpoch, unlessHeld })
+    return this.change(point, chosen, decide, { ...conditionOf(guard), unlessHeld })
   }
 
   async #openOn(hostId: number): Promise<Stored[]> {
@@ -159,7 +157,9 @@ export class Steps {
 function conditionOf(guard: Guard | null): Condition {
   if (guard === null) return {}
   if ('marked' in guard) return { epoch: guard.marked.epoch }
-  return { fence: 'owner' in guard ? guard.owner : guard.link }
+  if ('link' in guard) return { fence: guard.link }
+  const { owner, claims } = guard
+  return { fence: owner, ...(claims && { nextEpoch: owner.epoch }) }
 }
 
 function isOther(now: Stored, { current }: Change): boolean {

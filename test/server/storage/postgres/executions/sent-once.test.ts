@@ -182,9 +182,9 @@ async function run(
       await executions.settle(id, end(taskId))
       ended.add(id)
     } else if (what === 'return') {
-      await executions.transition(asReturned([id]), { marked: claim })
+      await executions.transition(asReturned(claim, [id]))
       sent.delete(id)
-    } else if (what === 'name') await executions.transition(asNamed([id]), { marked: claim })
+    } else if (what === 'name') await executions.transition(asNamed(claim, [id]))
     else {
       between.named.set('output append', 'not heard')
       between.named.set('executions read', 'not asked')
