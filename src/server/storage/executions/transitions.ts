@@ -20,7 +20,7 @@ type Ends = readonly End[]
 /** Epoch of the link or member that has the executions; null for any. */
 type Marked = Pick<LinkClaim, 'epoch'> | null
 type DecideAt = Transition['decide']
-/** Decides with the error of the execution. */
+/** Like `DecideAt`, with the error for this execution. */
 type DecideWith = (...of: [...Parameters<DecideAt>, error: string]) => Execution | null
 type Kind = Omit<Transition, 'which' | 'decide'>
 
@@ -39,8 +39,8 @@ export const asUnreachable = (owner: Member, ends: Ends): Transition =>
   ending({ guard: { owner }, point: 'unreachable', unlessHeld: true }, ends, unreachable)
 
 /**
- * Marks due executions over SSH as started; the owner of the task runs them. Durable before it connects, so
- * that a crash makes them LOST, not started twice.
+ * Marks due executions over SSH as started; the owner of the task runs them. The mark is durable before the
+ * server connects, so that a crash makes them LOST, not started twice.
  */
 export const asBegun = (owner: Member, ids: Ids): Transition =>
   transition({ guard: { owner, claims: true }, point: 'sent', unlessHeld: true }, ids, (current, _, at) =>
@@ -80,15 +80,15 @@ export const asNamed = (marked: Marked, ids: Ids): Transition =>
   )
 
 /**
- * Ends executions that were marked as sent, but must not run: their frames were not sent. Exit code 126, as of
- * a shell that cannot run a command.
+ * Ends executions that were marked as sent, but whose frames were not sent, because they must not run. Exit
+ * code 126, as of a shell that cannot run a command.
  */
 export const asRefused = (marked: LinkClaim, ends: Ends): Transition =>
   ending({ guard: { marked }, point: 'settled' }, ends, (current, _, at, error) =>
     current.status === 'RUNNING' ? { ...ended(unsent(current), 'FAILED', at, error), exitCode: 126 } : null,
   )
 
-/** Ends executions that were sent, and whose outcome cannot be known. */
+/** Ends executions that were sent and whose outcome is unknown. */
 export const asLost = (by: Extract<Guard, { owner: Member } | { link: LinkClaim }>, ends: Ends): Transition =>
   ending({ guard: by, point: 'lost' }, ends, lost)
 
@@ -164,7 +164,7 @@ function ending(kind: Kind, ends: Ends, decide: DecideWith): Transition {
   return transition(kind, [...errors.keys()], (...of) => decide(...of, errors.get(of[0].id) ?? ''))
 }
 
-/** Whether its agent has confirmed it or sent output of it. */
+/** Whether the agent has confirmed the execution or sent output of it. */
 export function isReceived({ execution, output }: RunningExecution): boolean {
   return execution.named || output.storedSequence >= 0
 }

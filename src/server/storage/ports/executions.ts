@@ -125,8 +125,8 @@ export interface ExecutionReads {
  * set, guarded by the stored state. It allows only transitions of `mayBecome`, never out of a final state, and
  * no starts in a held task. It refuses writes by a server that has lost its task or its link. Returns the
  * executions that changed and publishes hints: `task` for followers, `lane` for the server with the link of a
- * host that has something to take or to cancel. Rejects with `unavailable`, with nothing changed, if the disk
- * refuses.
+ * host that has something to take or to cancel. Rejects with `unavailable` if the store refuses a write; a
+ * file store has then changed nothing, PostgreSQL may have changed some of the executions.
  */
 export interface Executions extends ExecutionReads {
   /**

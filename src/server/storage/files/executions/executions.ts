@@ -150,7 +150,7 @@ function createReads({ tasks, isWaiting }: Steps): ExecutionReads {
     async page(taskId, part) {
       const task = tasks.get(taskId)
       if (!task) return []
-      // In the order of the hosts, without a look at the others.
+      // In the order of the ids, without reading other hosts.
       const found =
         part && 'hostIds' in part
           ? part.hostIds.flatMap((hostId) => task.ofHost(hostId) ?? [])

@@ -68,7 +68,8 @@ export function createTaskSteps(
 type LateResult = Parameters<Executions['late']>[2]
 
 /**
- * Ends tasks: results move to a file, executions leave the store. Late results go to whichever holds them.
+ * Ends tasks: results move to a file, executions leave the store. A late result goes to the
+ * execution, or to the file once the task has ended.
  */
 function createEnds(
   { store, outputs, results, hints, ownership, clock }: ExecutionsDependencies,
