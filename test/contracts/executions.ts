@@ -7,6 +7,7 @@ import {
   asBegun,
   asDue,
   asLost,
+  asNamed,
   asOwnEnd,
   asRefused,
   asReturned,
@@ -191,6 +192,19 @@ export function executionsContract(
     )
     t.deepEqual(await executions.transition(asReturned(former, ['t1/1'])), [])
     t.deepEqual(await executions.takeOver(former, new Set()), [])
+  })
+
+  test('until a newer link takes an execution over, only the older link can return it', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1])
+    const former = await claimOf(opened, 1, member)
+    await executions.take([offer(former)])
+    const claim = await claimOf(opened, 1, member)
+    t.deepEqual(await executions.transition(asNamed(claim, ['t1/1'])), [])
+    t.deepEqual(await executions.transition(asReturned(claim, ['t1/1'])), [])
+    t.deepEqual(await executions.transition(asRefused(claim, [{ id: 't1/1', error: 'why' }])), [])
+    t.deepEqual(statuses(await executions.transition(asReturned(former, ['t1/1']))), ['t1/1 PENDING'])
   })
 
   test('an unsent execution is returned once and taken again; a cancel in between ends it', async (t) => {
