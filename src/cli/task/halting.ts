@@ -13,15 +13,6 @@ const readWait = 1_000
 /** Milliseconds for writing the last output after following ends. */
 const writeTime = 1_000
 
-/** Valid answers; any other repeats the question, so that a paste or slip does not end a task. */
-const answers = new Map<string, Verdict['kind'] | 'watch'>([
-  ['c', 'cancel'],
-  ['cancel', 'cancel'],
-  ['l', 'leave'],
-  ['leave', 'leave'],
-  ['', 'watch'],
-])
-
 /** Decision about a followed task: `leave` keeps it running. `exit` is the exit code. */
 export interface Verdict {
   readonly kind: 'cancel' | 'leave'
@@ -39,7 +30,7 @@ export interface HaltOptions {
   readonly deadline?: number | undefined
   /** The command that continues where this one stopped; `last` is the last output shown. */
   readonly resume: (taskId: string, last: number | undefined) => string
-  /** Called once following is aborted: the command should end `within` milliseconds. */
+  /** Called once a stop is decided: the command should end `within` milliseconds (default: `endInTime`). */
   readonly halted?: (exit: number, within: number) => void
 }
 
@@ -111,8 +102,8 @@ export class Halting {
     }
   }
 
-  /** Exit code of a task that was followed; `last` is the last output shown. */
-  concluded(task: Task, last: number | undefined): Followed {
+  /** Exit code of a followed task, and why following stopped early; `last` is the last output shown. */
+  outcomeOf(task: Task, last: number | undefined): Followed {
     const { taskId, status } = task
     const { outputs, deadline, resume } = this.#options
     const by = this.#by
@@ -183,6 +174,15 @@ function endInTime(exit: number, within: number): void {
   setTimeout(() => process.exit(process.exitCode ?? exit), within + writeTime).unref()
 }
 
+/** Valid answers; any other repeats the question, so that a paste or slip does not end a task. */
+const answers = new Map<string, Verdict['kind'] | 'watch'>([
+  ['c', 'cancel'],
+  ['cancel', 'cancel'],
+  ['l', 'leave'],
+  ['leave', 'leave'],
+  ['', 'watch'],
+])
+
 interface InterruptionOptions {
   readonly signals: Signals
   readonly taskId: () => string | undefined
@@ -250,17 +250,4 @@ export function onInterruption(options: InterruptionOptions): {
       process.off('SIGTERM', onTerm)
     },
   }
-}
-
-/** Adds the task's id to errors after its start. */
-export function naming(taskId: string, error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof Halted || error.message.includes(taskId)) return error
-  const { code, fields, hint } =
-    error instanceof RsmError ? error : { code: 'internal' as const, fields: [], hint: undefined }
-  const message = error instanceof RsmError ? error.message : `internal error: ${error.message}`
-  return new RsmError(code, `${message} (task ${taskId} was started)`, {
-    fields,
-    hint: [hint, `follow it: rsm logs -f ${taskId}`].filter((step) => step !== undefined).join('\n'),
-    cause: error,
-  })
 }

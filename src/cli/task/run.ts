@@ -1,12 +1,12 @@
 import type { Client } from '../../client/client.ts'
 import { newIdempotencyKey } from '../../client/services/requests.ts'
 import { watchTask } from '../../client/watch.ts'
-import { exitCode } from '../../core/errors.ts'
+import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/clusters.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { ExecutionOptions, Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import { failureOf, reportFailure } from '../command/failure.ts'
+import { failureOf, Halted, reportFailure } from '../command/failure.ts'
 import { readShowOptions, refuseDetached, type ShowOptions } from '../flags/output.ts'
 import { type GateFlags, type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTarget, type TargetFlags } from '../flags/targets.ts'
@@ -25,7 +25,7 @@ import {
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import type { FoundGates, MeantGates } from './gates.ts'
-import { type Followed, Halting, type HaltOptions, naming } from './halting.ts'
+import { type Followed, Halting, type HaltOptions } from './halting.ts'
 import type { PlanView } from './plan-view.ts'
 import { bodyOf, planned, type Runnable } from './runnable.ts'
 import { explainUnreachable, SilentHosts } from './silent-hosts.ts'
@@ -87,7 +87,7 @@ async function gatesOf(
   return isAsked ? (await import('./gates.ts')).readGates(flags as GateFlags, notice) : undefined
 }
 
-/** With `plan`, only shows what would run. */
+/** Completes the params, asks for consent, uploads and starts the task; with `plan`, only shows what would run. */
 export async function runOrder(
   command: BaseCommand,
   client: Client,
@@ -238,7 +238,7 @@ export async function followTask(options: FollowOptions): Promise<Followed> {
     const { end, last } = await showEvents(taskId, options, halting)
     const task = select(end ?? (await halting.read(taskId)))
     await outputs.end(task)
-    return halting.concluded(task, last)
+    return halting.outcomeOf(task, last)
   } catch (error) {
     // Keep the output so far, although the task's end is unknown.
     const { task } = outputs.known
@@ -275,6 +275,19 @@ async function showEvents(
     silent.close()
   }
   return { end: end?.results !== undefined && end.taskId !== undefined ? (end as Task) : undefined, last }
+}
+
+/** Adds the task's id to errors after its start. */
+function naming(taskId: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Halted || error.message.includes(taskId)) return error
+  const { code, fields, hint } =
+    error instanceof RsmError ? error : { code: 'internal' as const, fields: [], hint: undefined }
+  const message = error instanceof RsmError ? error.message : `internal error: ${error.message}`
+  return new RsmError(code, `${message} (task ${taskId} was started)`, {
+    fields,
+    hint: [hint, `follow it: rsm logs -f ${taskId}`].filter((step) => step !== undefined).join('\n'),
+    cause: error,
+  })
 }
 
 /**
