@@ -4,7 +4,6 @@ import { failureOf, reportFailure } from '../cli/command/failure.ts'
 import { given, integer, needed } from '../cli/flags/checks.ts'
 import { outputFlags, readShowOptions } from '../cli/flags/output.ts'
 import { findTaskId, taskDescription } from '../cli/names/names.ts'
-
 import { scriptText } from '../cli/task/consent.ts'
 import { followTask } from '../cli/task/run.ts'
 import { TaskDisplay } from '../cli/task/task-display.ts'

@@ -2,7 +2,6 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { oneOrMore } from '../../cli/flags/checks.ts'
 import { outputFlags, readShowOptions, type ShowOptions } from '../../cli/flags/output.ts'
 import { findTaskId, tasksDescription } from '../../cli/names/names.ts'
-
 import { conclude, followTask, taskOutputs } from '../../cli/task/run.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
