@@ -78,7 +78,7 @@ async function run(argv) {
   const words = fromCommand(argv)
   if (partOf(words) === 'agent') require('./sparing.js')
   // Node would choose a directory in /tmp, and a trial with quickstart must leave nothing behind.
-  // Repeats base-directory.ts, because no module is loaded before the directory is known.
+  // Repeats `baseDirectory` (private-files.ts), because no module is loaded before the directory is known.
   const { HOME, XDG_CACHE_HOME } = process.env
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && words[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
