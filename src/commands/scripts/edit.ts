@@ -1,11 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { type FlagsOf, given, ifGiven, needed, repeated } from '../../cli/flags/checks.ts'
+import { editText } from '../../cli/input/editor.ts'
 import { fileNameOf, readScriptText, scriptType, scriptTypeNames } from '../../cli/input/script-file.ts'
 import { parseWholeSeconds } from '../../cli/input/values.ts'
 import { findScript } from '../../cli/names/names.ts'
@@ -140,61 +136,3 @@ async function storeText(client: Client, { id, name, version }: Script, patch: S
     throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${current.version}`)
   return client.scripts.update(id, patch)
 }
-
-/** Edited text, in a file that only its owner can read. */
-interface EditedText {
-  readonly path: string
-  readonly text: string
-  /** Removes the file; call it late, so that no failure loses the user's changes. */
-  readonly remove: () => void
-}
-
-/**
- * Opens the editor on `text` in a file called `name`, on the terminal even if stdin and stdout are redirected. Rejects without
- * leaving a file if the editor fails; `instead` is the hint if there is no terminal.
- */
-async function editText(text: string, name: string, instead: string): Promise<EditedText> {
-  const editor = editorOf(process.env)
-  let terminal: number
-  try {
-    terminal = openSync('/dev/tty', 'r+')
-  } catch {
-    throw noTerminal(instead)
-  }
-  const directory = mkdtempSync(join(tmpdir(), 'rsm-edit-'))
-  const remove = () => rmSync(directory, { recursive: true, force: true })
-  // Leave Ctrl-C to the editor: the signal reaches the whole foreground process group.
-  const ignore = () => {}
-  process.on('SIGINT', ignore).on('SIGQUIT', ignore)
-  try {
-    const path = join(directory, name)
-    writeFileSync(path, text, { mode: 0o600 })
-    // Uses a shell, because the variable may contain options: EDITOR='code --wait'.
-    const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, editor, path], {
-      stdio: [terminal, terminal, terminal],
-    })
-    const [exit, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    if (exit !== 0)
-      throw new RsmError(
-        'internal',
-        `${editor} ended with ${signal ?? `exit ${exit}`}; nothing was changed`,
-        {
-          hint: 'set VISUAL or EDITOR to choose an editor',
-        },
-      )
-    return { path, text: readFileSync(path, 'utf8'), remove }
-  } catch (error) {
-    remove()
-    throw error
-  } finally {
-    process.off('SIGINT', ignore).off('SIGQUIT', ignore)
-    closeSync(terminal)
-  }
-}
-
-/** The user's editor, from the same variables that git and crontab read. */
-function editorOf(env: NodeJS.ProcessEnv): string {
-  return env['VISUAL'] || env['EDITOR'] || 'vi'
-}
-
-const noTerminal = (instead: string) => new RsmError('usage', 'no terminal for the editor', { hint: instead })

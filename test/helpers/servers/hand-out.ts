@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { control } from '../../../src/cli/command/control.ts'
-import { withIncoming } from '../../../src/commands/server/releases/add.ts'
+import { withIncoming } from '../../../src/cli/command/incoming.ts'
 import type { Release } from '../../../src/core/protocol/control.ts'
 import type { ReleaseSignature } from '../../../src/core/release.ts'
 

@@ -1,8 +1,6 @@
-import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
-import { foldNodeset } from '../../../core/selector/nodeset.ts'
+import type { LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { Stream } from '../../../core/tasks/task.ts'
-import { groupsOf, titleOf } from '../../output/equal-output.ts'
-import { type LogLine, LogLines } from './lines.ts'
+import type { LogLine } from './lines.ts'
 import type { NumberedLines } from './viewport.ts'
 import { LogWindow, pageSize } from './window.ts'
 
@@ -15,7 +13,7 @@ export interface Find {
   readonly stream?: Stream
 }
 
-const startOf = ({ direction, from, isInclusive = false }: Find): number =>
+export const startOf = ({ direction, from, isInclusive = false }: Find): number =>
   isInclusive ? from : from + (direction === 'down' ? 1 : -1)
 
 interface Searched {
@@ -113,7 +111,7 @@ async function around(id: number, page: Searched['page']): Promise<LogWindow> {
 }
 
 /** The number of the first matching line from `start` on, or null. */
-function scan(
+export function scan(
   lines: NumberedLines,
   { matches, direction }: Pick<Find, 'matches' | 'direction'>,
   start: number,
@@ -125,51 +123,4 @@ function scan(
     if (line !== undefined && matches(line)) return number
   }
   return null
-}
-
-/** Host id of title lines, which are not output. */
-export const titleId = -1
-
-const titled = (text: string): LogLine => ({ id: 0, hostId: titleId, hostname: '', stream: 'stdout', text })
-
-/** Output of all hosts with equal output once, as `-b` shows it: both streams in order of arrival. */
-export class FoldedLog implements NumberedLines {
-  readonly first = 0
-  readonly #lines: readonly LogLine[]
-
-  /** `silent`: hosts without output. */
-  constructor(entries: readonly LogEntry[], silent: readonly string[]) {
-    const assembled = new LogLines()
-    const written = new Map<string, LogLine[]>()
-    const ended = entries.flatMap((entry) => assembled.push(entry))
-    for (const line of [...ended, ...assembled.open()]) {
-      const lines = written.get(line.hostname)
-      if (lines === undefined) written.set(line.hostname, [line])
-      else lines.push(line)
-    }
-    const shown = (lines: readonly LogLine[]) =>
-      lines.map(({ stream, text }) => `${stream} ${text}`).join('\n')
-    const groups = groupsOf([...written].map(([hostname, lines]) => [shown(lines), [hostname]] as const))
-    this.#lines = [
-      ...groups.flatMap((group) => [
-        titled(titleOf(group)),
-        ...(written.get(group.hostnames[0] ?? '') ?? []),
-      ]),
-      ...(silent.length === 0 ? [] : [titled(`no output: ${foldNodeset(silent)}`)]),
-    ]
-  }
-
-  get end(): number {
-    return this.#lines.length
-  }
-
-  line(number: number): LogLine | undefined {
-    return this.#lines[number]
-  }
-
-  /** The number of the next matching line of output, or null. */
-  find(find: Find): number | null {
-    const matches = (line: LogLine) => line.hostId !== titleId && find.matches(line)
-    return scan(this, { ...find, matches }, startOf(find))
-  }
 }
