@@ -5,12 +5,10 @@ import { messageOf, type Order } from '../../../core/protocol/orders.ts'
 import { hostVariables, type KnownHost } from '../../../core/scripts/params.ts'
 import { limitWords, notEnforced } from '../../../core/tasks/limits.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import type { Log } from '../../../disk/log.ts'
 import { asRefused, asReturned } from '../../storage/executions/transitions.ts'
 import { signatureLife } from '../../storage/keys.ts'
 import type { AgentLink, LinkClaim } from '../../storage/ports/cluster.ts'
 import type { End, Execution, Offer, RunningExecution } from '../../storage/ports/executions.ts'
-import type { Keys } from '../../storage/ports/keys.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostState, HostStates } from './host-states.ts'
@@ -18,6 +16,9 @@ import { orderFor, orderOf, unfitPath } from './order.ts'
 
 /** Default capacity for base-protocol agents, which report none (contract §9). */
 const defaultCapacity = 16
+
+const undecryptable =
+  'not started: the secret parameters of the task cannot be decrypted: their sealing key is missing, or they are damaged'
 
 function offerOf({ claim, hello }: AgentLink): Offer {
   return {
@@ -159,10 +160,15 @@ interface Sending {
 function createSending(parts: EngineParts, states: HostStates): Sending {
   const { executions, store, keys, serverRuns, clock, log } = parts
 
-  function outboundOf(task: TaskRecord): OutboundTask {
-    const fault = sealedFault(parts, task)
-    const secrets = fault === null ? openSecrets(keys, task) : {}
-    return { task, order: orderOf(task, { secrets, maxFileSize: parts.maxFileSize }), fault }
+  /** Null if they cannot be decrypted. */
+  function openSecrets({ id, secretParams }: TaskRecord): Record<string, string> | null {
+    if (secretParams === null) return {}
+    try {
+      return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>
+    } catch (error) {
+      log.error({ err: error, taskId: id }, 'could not decrypt the secret parameters of a task')
+      return null
+    }
   }
 
   async function outboundTasks(taken: readonly Execution[]): Promise<Map<string, OutboundTask>> {
@@ -170,7 +176,9 @@ function createSending(parts: EngineParts, states: HostStates): Sending {
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
       if (!task || task.type === 'INSTALL') continue
-      found.set(id, outboundOf(task))
+      const secrets = openSecrets(task)
+      const order = orderOf(task, { secrets: secrets ?? {}, maxFileSize: parts.maxFileSize })
+      found.set(id, { task, order, fault: secrets === null ? undecryptable : null })
     }
     return found
   }
@@ -206,28 +214,22 @@ function createSending(parts: EngineParts, states: HostStates): Sending {
     return hasLeft
   }
 
-  /** Undefined if the store is unreachable. */
-  async function packed(
-    sent: readonly Execution[],
-  ): Promise<{ found: Map<string, OutboundTask>; mark: RunMark | null } | undefined> {
-    try {
-      // Read after the executions were marked as sent, so that the mark covers them.
-      return { found: await outboundTasks(sent), mark: await serverRuns.mark() }
-    } catch (error) {
-      log.warn({ err: error }, 'could not read the tasks to send, or how far the store is: sending nothing')
-      return undefined
-    }
-  }
-
   async function sendAll(
     sent: readonly Execution[],
     linkOf: (hostId: number) => AgentLink | undefined,
     about: ReadonlyMap<number, Variables>,
   ): Promise<string[]> {
     if (sent.length === 0) return []
-    const all = await packed(sent)
-    if (all === undefined) return sent.map(({ id }) => id)
-    const { found, mark } = all
+    let found: Map<string, OutboundTask>
+    let mark: RunMark | null
+    try {
+      // Read after the executions were marked as sent, so that the mark covers them.
+      found = await outboundTasks(sent)
+      mark = await serverRuns.mark()
+    } catch (error) {
+      log.warn({ err: error }, 'could not read the tasks to send, or how far the store is: sending nothing')
+      return sent.map(({ id }) => id)
+    }
     const unsent: string[] = []
     const refused = new Map<LinkClaim, End[]>()
     for (const [at, { id, taskId, hostId, hostname }] of sent.entries()) {
@@ -274,21 +276,4 @@ function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string
   if (missing.length === 0) return null
   const words = missing.map((name) => limitWords[name]).join(' and ')
   return `not started: the agent of this host cannot limit ${words}`
-}
-
-/** Throws if they cannot be decrypted. */
-function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {
-  if (secretParams === null) return {}
-  return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>
-}
-
-/** Why the secret parameters of a task cannot be decrypted, or null. */
-function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord): string | null {
-  try {
-    openSecrets(keys, task)
-    return null
-  } catch (error) {
-    log.error({ err: error, taskId: task.id }, 'could not decrypt the secret parameters of a task')
-    return 'not started: the secret parameters of the task cannot be decrypted: their sealing key is missing, or they are damaged'
-  }
 }
