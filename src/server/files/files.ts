@@ -173,17 +173,6 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   facts.subscribe('taskEnded', ({ taskId }) => void inBackground(taskEnded(taskId), taskId))
   facts.subscribe('fetchEnded', ({ taskId, hostId }) => void inBackground(endFetch(taskId, hostId), taskId))
 
-  /** Refuses bytes that exceed the available room, before and while they arrive. */
-  async function withRoom(file: FileRecord, arrival: Arrival): Promise<Arrival> {
-    if (file.isComplete) return arrival
-    const { id, userId, taskId, size } = file
-    const { offset, length, bytes } = arrival
-    const coming = length ?? 0
-    if (taskId !== null) await room.demandFree(coming)
-    else await room.demand({ userId, id, size: size ?? offset + coming, coming })
-    return { ...arrival, bytes: room.guarded(file, offset, bytes) }
-  }
-
   /** Errors: `conflict` if a schedule or a running task needs it. */
   async function demandUnneeded(tx: Transaction, { id }: FileRecord): Promise<void> {
     const [schedule] = await tx.find('schedules', 'fileId', id)
@@ -222,7 +211,8 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     },
     offset: (file) => appendUpload.offset(file),
     async add(file, arrival) {
-      const grown = await appendUpload.add(file, await withRoom(file, arrival))
+      const bytes = file.isComplete ? arrival.bytes : await room.guarded(file, arrival)
+      const grown = await appendUpload.add(file, { ...arrival, bytes })
       facts.publish('fileBytes', { direction: 'in', bytes: grown.offset - arrival.offset })
       return grown
     },

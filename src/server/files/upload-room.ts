@@ -4,6 +4,7 @@ import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Files } from '../storage/ports/files.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
+import type { Arrival } from './append-upload.ts'
 
 /** Uploads leave the smaller of this share and these bytes of the disk for store, audit log and output. */
 const freeShare = 0.1
@@ -39,10 +40,8 @@ interface Growth {
 interface UploadRoom {
   /** Errors: `too_large` if there is no room. */
   demand(growth: Growth): Promise<void>
-  /** The same for bytes from a host, which belong to no user. */
-  demandFree(coming: number): Promise<void>
-  /** Passes bytes through while there is room. */
-  guarded(file: FileRecord, offset: number, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
+  /** Bytes of an upload; refuses those that exceed the room like `demand`, before and while they arrive. */
+  guarded(file: FileRecord, arrival: Arrival): Promise<AsyncIterable<Uint8Array>>
 }
 
 export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Parts): UploadRoom {
@@ -77,6 +76,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     )
   }
 
+  /** The only limit for bytes from a host, because they belong to no user. */
   async function demandFree(coming: number): Promise<void> {
     const room = await files.room()
     if (room === null) return
@@ -93,25 +93,32 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     await demandShare(growth)
   }
 
+  async function* whileRoom({ id, userId, taskId, size }: FileRecord, { offset, bytes }: Arrival) {
+    let end = offset
+    let next = offset + checkInterval
+    let nextShare = offset + shareEvery
+    for await (const piece of bytes) {
+      end += piece.length
+      if (end > next) {
+        await demandFree(piece.length)
+        next = end + checkInterval
+      }
+      if (taskId === null && end > nextShare) {
+        await demandShare({ id, userId, size: size ?? end, coming: 0 })
+        nextShare = end + shareEvery
+      }
+      yield piece
+    }
+  }
+
   return {
     demand,
-    demandFree,
-    async *guarded({ id, userId, taskId, size }, offset, bytes) {
-      let end = offset
-      let next = offset + checkInterval
-      let nextShare = offset + shareEvery
-      for await (const piece of bytes) {
-        end += piece.length
-        if (end > next) {
-          await demandFree(piece.length)
-          next = end + checkInterval
-        }
-        if (taskId === null && end > nextShare) {
-          await demandShare({ id, userId, size: size ?? end, coming: 0 })
-          nextShare = end + shareEvery
-        }
-        yield piece
-      }
+    async guarded(file, arrival) {
+      const { id, userId, taskId, size } = file
+      const coming = arrival.length ?? 0
+      if (taskId !== null) await demandFree(coming)
+      else await demand({ userId, id, size: size ?? arrival.offset + coming, coming })
+      return whileRoom(file, arrival)
     },
   }
 }
