@@ -1,7 +1,8 @@
 import { invalid, RsmError } from '../../core/errors.ts'
+import type { Target } from '../../core/protocol/http/clusters.ts'
 import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
 import type { TaskFile } from '../../core/protocol/http/files.ts'
-import type { Started, Task } from '../../core/protocol/http/tasks.ts'
+import type { ExecutionOptions, Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
 import { foldIds } from '../../core/tasks/id-set.ts'
 import { expandPath } from '../../core/tasks/remote-path.ts'
@@ -15,9 +16,10 @@ import type { Store } from '../storage/ports/store.ts'
 import type { GateScript, TaskRecord } from '../storage/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
+import { hostsOf } from './targets.ts'
 import { demandInstall, installTask, newUpgrade } from './tasks/agent-tasks.ts'
 import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
-import { adHocScript, newTask, storedScript } from './tasks/new-task.ts'
+import { adHocScript, checkedRun, storedScript } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 
@@ -44,13 +46,15 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     return answer(caller, begun, options)
   }
 
+  /** The task of a request. Rejects with `invalid`; faults of the target name `targetField`. */
   async function ofScript(
     { id }: Starter,
-    script: Parameters<typeof newTask>[1],
-    where: Parameters<typeof newTask>[2],
+    script: Parameters<typeof checkedRun>[1],
+    { target, targetField, options }: { target: Target; targetField: string; options: ExecutionOptions },
   ): Promise<NewTask> {
-    const task = await newTask(context, script, where)
-    return { ...task, ...(await stdinOf(context, where.options, id)) }
+    const checked = await checkedRun(context, script, options)
+    const hosts = await hostsOf(context, target, targetField)
+    return { ...checked, ...hosts, ...(await stdinOf(context, options, id)) }
   }
 
   async function answer(

@@ -1,5 +1,4 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
-import type { Target } from '../../../core/protocol/http/clusters.ts'
 import type { ExecutionOptions, GateOption, TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import { compareParams, declaredFaults, patternsOf } from '../../../core/scripts/declared-params.ts'
 import { parseFrontMatter } from '../../../core/scripts/front-matter.ts'
@@ -11,7 +10,6 @@ import { unknownName } from '../../../core/text/nearest.ts'
 import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
-import { hostsOf } from '../targets.ts'
 import type { NewTask } from './start-task.ts'
 
 export interface ScriptToRun {
@@ -23,23 +21,6 @@ export interface ScriptToRun {
   type: ScriptType
   content: string
   timeout: number | null
-}
-
-/** Target and options of a request; `targetField` is named in faults of the target. */
-interface Asked {
-  target: Target
-  targetField: string
-  options: ExecutionOptions
-}
-
-/** The task of a request. Rejects with `invalid` like `checkedRun`, also for the target. */
-export async function newTask(
-  context: Context,
-  script: ScriptToRun | FieldFault,
-  { target, targetField, options }: Asked,
-): Promise<NewTask> {
-  const checked = await checkedRun(context, script, options)
-  return { ...checked, ...(await hostsOf(context, target, targetField)) }
 }
 
 /** The task without its hosts. Rejects with `invalid`, listing all faults of script and options. */
