@@ -85,8 +85,6 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     return caller
   }
 
-  const hostOf = (caller: Caller, agentId: string) => agentOf(caller, agentId).hostId
-
   /** Ignores a store outage, so that the heartbeat succeeds; the agent reports the facts again. */
   async function receiveFacts(caller: AgentCaller, reported: SystemFacts): Promise<void> {
     const { hostId } = caller
@@ -151,21 +149,22 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       }
     },
     async heartbeat(caller, beat) {
-      const hostId = hostOf(caller, beat.agentId)
+      const agent = agentOf(caller, beat.agentId)
+      const { hostId } = agent
       if (beat.mark) engine.judgeMark({ hostId, agentId: beat.agentId }, beat.mark)
       presence.heartbeat(hostId, beatOf(beat))
-      if (beat.facts) await receiveFacts(agentOf(caller, beat.agentId), beat.facts)
+      if (beat.facts) await receiveFacts(agent, beat.facts)
       return ack(hostId, beat.agentId)
     },
     async metrics(caller, { agentId, ...report }) {
-      const hostId = hostOf(caller, agentId)
+      const { hostId } = agentOf(caller, agentId)
       const metrics = sanitizeMetrics(report)
       presence.metrics(hostId, metrics)
       if (isKept(hostId)) history.append(hostId, metrics)
       return ack(hostId, agentId)
     },
     async config(caller, agentId) {
-      const hostId = hostOf(caller, agentId)
+      const { hostId } = agentOf(caller, agentId)
       const waiting = await engine.pendingFor(hostId)
       const pendingTasks = waiting.map((taskId) => ({ taskId, type: 'EXECUTE_SCRIPT' as const }))
       return { ...config, configVersion, pendingTasks }
