@@ -37,7 +37,7 @@ export async function packageManagerOf(file: string): Promise<'dpkg' | 'rpm' | n
   return (await succeeds('rpm', '--query', '--file')) ? 'rpm' : null
 }
 
-/** Writes a new executable durably; resolves to its SHA-256. It may be incomplete or wrong until that is checked. */
+/** Writes a new executable durably; resolves to its SHA-256, which the caller must check before it runs the file. */
 export async function writeExecutable(
   pieces: AsyncIterable<Buffer>,
   path: string,
