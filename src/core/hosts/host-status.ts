@@ -65,7 +65,7 @@ const warnPercent = 90
 const clearPercent = 85
 
 /** Seconds that cpu and memory must stay high before they warn, by default (contract §3). */
-export const defaultWarnAfter = 600
+const defaultWarnAfter = 600
 
 const isDisk = ({ name }: Measure): boolean => /^(disk|inodes) /.test(name)
 
