@@ -169,3 +169,16 @@ test('every file named in docs/inside/contributing.md exists', (t) => {
     [],
   )
 })
+
+test('every source file named in docs/inside exists', (t) => {
+  const missing: string[] = []
+  let seen = 0
+  for (const page of pages.filter((path) => path.startsWith('docs/inside/')))
+    for (const [, path = ''] of read(page).matchAll(/`([a-z][\w./-]*\.tsx?)[`#:]/g)) {
+      seen++
+      if (!existsSync(path) && !code.some((file) => file.endsWith(`/${path}`)))
+        missing.push(`${page}: ${path}`)
+    }
+  t.true(seen > 100)
+  t.deepEqual(missing, [])
+})
