@@ -112,5 +112,6 @@ export async function sharedRelay(t: Ending, url: string, name: string, keys = s
   const member = await ownership.join(name)
   const renewing = setInterval(() => void ownership.renew(member).catch(() => undefined), renewEvery)
   t.teardown(async () => clearInterval(renewing))
-  return { database, ...(await listeningRelay(t, member, ownership, { keys })) }
+  const { neighbours } = ownership
+  return { database, neighbours, ...(await listeningRelay(t, member, ownership, { keys })) }
 }

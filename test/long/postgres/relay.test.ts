@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
+import type { Shared } from '../../../src/server/storage/ports/cluster.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import {
   atExit,
@@ -25,6 +26,10 @@ const setLease = (database: Database, left: string) =>
     'api',
     `update rsm.servers set lease_until = rsm.now() + interval '${left}' where name = 'other'`,
   )
+
+/** Only the death of a server that was seen is noticed before its connections time out. */
+const seen = (neighbours: Shared['neighbours']) =>
+  until('the other server is seen', () => neighbours.others().size === 1)
 
 /** Another server process, which serves the session `s1` or attaches to it; resolves when it is ready. */
 async function otherServer(t: ExecutionContext, url: string, how: 'serve' | 'attach'): Promise<ChildProcess> {
@@ -98,12 +103,13 @@ test('P42 when the server of a client is killed its attachment ends', async (t) 
 
 test('a server suspended past its lease blocks no call, and its clients are closed; once resumed it is found again', async (t) => {
   const url = await newDatabase()
-  const { relay, database } = await sharedRelay(t, url, 'a')
+  const { relay, database, neighbours } = await sharedRelay(t, url, 'a')
   const child = await otherServer(t, url, 'serve')
   const there = await relay.having('s1')
   const { client, heard } = notedClient()
   there?.attach('s1', client, attach)
   await there?.has('s1')
+  await seen(neighbours)
   child.kill('SIGSTOP')
   const asked = relay.having('s1')
   await setLease(database, '-1 s')
@@ -121,8 +127,9 @@ test('a server suspended past its lease blocks no call, and its clients are clos
 
 test('clients of a server that was suspended past its lease are closed when it resumes', async (t) => {
   const url = await newDatabase()
-  const { database, state } = await serving(t, url)
+  const { database, neighbours, state } = await serving(t, url)
   const child = await otherServer(t, url, 'attach')
+  await seen(neighbours)
   child.kill('SIGSTOP')
   await setLease(database, '-1 s')
   await until('the terminal is notified', () => state.gone === 1)
