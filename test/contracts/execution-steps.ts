@@ -41,6 +41,8 @@ export interface SteppedExecutions extends OpenedExecutions {
   former: Member
   member: Member
   claims: Map<number, LinkClaim[]>
+  /** Executions that an agent has acknowledged. */
+  acknowledged: Set<string>
 }
 
 const ends = (ids: readonly string[]) => ids.map((id) => ({ id, error: 'why' }))
@@ -84,18 +86,30 @@ async function late({ executions }: SteppedExecutions, { task, host, small }: Of
 
 const ended = { status: 'FAILED', exitCode: 2, error: 'why' } as const
 
+async function name({ executions, acknowledged }: SteppedExecutions, { claim, host }: Of) {
+  const changed = await executions.transition(asNamed(claim, onHost(host)))
+  // Acknowledgements are written later: whether this step is ahead of them is a matter of time.
+  return changed.filter(({ id }) => !acknowledged.has(id))
+}
+
+// Only agents acknowledge an execution.
+async function receive({ executions, acknowledged }: SteppedExecutions, { id, task }: Of) {
+  if (task === 'ssh') return null
+  acknowledged.add(id)
+  return executions.received(id)
+}
+
 /** Steps that servers may take on executions at any time. */
 const steps = {
   relink: (on, { host }) => relink(on, host),
   take: ({ executions }, { claim, small }) => executions.take([{ claim, capacity: small, agent }]),
   return: giveBack,
-  name: ({ executions }, { claim, host }) => executions.transition(asNamed(claim, onHost(host))),
+  name,
   refuse: ({ executions }, { claim, host }) => executions.transition(asRefused(claim, ends(onHost(host)))),
   lose: ({ executions }, { claim, host }) =>
     executions.transition(asLost({ link: claim }, ends(onHost(host)))),
   giveUp: ({ executions }, { by, task }) => executions.transition(asLost({ owner: by }, ends(onHosts(task)))),
-  // Only agents acknowledge an execution.
-  receive: async ({ executions }, { id, task }) => (task === 'ssh' ? null : executions.received(id)),
+  receive,
   append,
   settle,
   late,
@@ -160,7 +174,13 @@ export async function beginSteps(opened: OpenedExecutions): Promise<SteppedExecu
     }))
     await executions.create(task(one, { hostCount: all.length }), all, async () => null)
   }
-  const on = { ...opened, former, member, claims: new Map<number, LinkClaim[]>() }
+  const on = {
+    ...opened,
+    former,
+    member,
+    claims: new Map<number, LinkClaim[]>(),
+    acknowledged: new Set<string>(),
+  }
   for (const host of [...hostIds, ...hostIds]) await relink(on, host)
   return on
 }
@@ -190,6 +210,8 @@ export async function takeStep(on: SteppedExecutions, { step, ...of }: Execution
   const claim = on.claims.get(host)?.at(isFormer ? -2 : -1)
   if (!claim) throw new Error('the host has had links')
   const by = isFormer ? on.former : on.member
+  // Servers renew their lease on a timer; on a busy machine the steps take longer than it lasts.
+  await on.ownership.renew(on.member)
   try {
     const answer: unknown = await steps[step](on, { ...of, id: `${task}/${host}`, claim, by })
     if (step !== 'relink') return comparable(answer)
