@@ -34,6 +34,6 @@ export async function openTerminal({ url, token }: BenchServer, shell: string): 
       cut: () => {},
       drained: () => {},
     })
-    ended = attachment.run().catch(reject)
+    ended = attachment.run().then((end) => screen.end(JSON.stringify(end)), reject)
   })
 }

@@ -14,7 +14,7 @@ export class Screen {
   /** Number of characters received. */
   shown = 0
   #tail = ''
-  #wanted: { isThere: () => boolean; resolve: () => void } | null = null
+  #wanted: { isThere: () => boolean; resolve: () => void; reject: (error: Error) => void } | null = null
   readonly #keyboard: Keyboard
 
   constructor(keyboard: Keyboard) {
@@ -25,6 +25,11 @@ export class Screen {
     this.shown += data.length
     this.#tail = (this.#tail + data).slice(-longestTail)
     if (this.#wanted?.isThere()) this.#wanted.resolve()
+  }
+
+  /** The session has ended: nothing more will be shown. */
+  end(why: string): void {
+    this.#wanted?.reject(new Error(`a terminal ended: ${why}`))
   }
 
   type(data: string): void {
@@ -60,6 +65,10 @@ export class Screen {
           clearTimeout(late)
           this.#wanted = null
           resolve()
+        },
+        reject: (error) => {
+          clearTimeout(late)
+          reject(error)
         },
       }
     })

@@ -5,11 +5,11 @@ import { openBareTerminal } from '../bare/terminal.ts'
 import { type Fleet, startFleet } from '../fleet/fleet.ts'
 import { writeLines } from '../output/lines.ts'
 import type { Row } from '../row.ts'
-import { benchFlow } from './flow.ts'
+import { benchCat, benchInterrupt } from './flow.ts'
 import { benchKeys } from './keys.ts'
 import { benchMemory } from './memory.ts'
 import { openTerminal } from './ours.ts'
-import { ready } from './pair.ts'
+import { type Pair, ready } from './pair.ts'
 
 /** A shell without line editing, so that the kernel echoes. */
 const shell = '/bin/sh'
@@ -31,13 +31,25 @@ export async function benchTerminal(): Promise<Row[]> {
 }
 
 async function measure(fleet: Fleet, cat: string, catBytes: number): Promise<Row[]> {
+  // Memory comes first, while all processes are fresh.
+  const memory = await onPair(fleet, cat, catBytes, (pair) => benchMemory(fleet, pair))
+  const rows: Row[] = []
+  for (const bench of [benchKeys, benchCat, benchInterrupt])
+    rows.push(...(await onPair(fleet, cat, catBytes, bench)))
+  return [...rows, ...memory]
+}
+
+/** Measures on new terminals, because the server ends a session whose recording is full. */
+async function onPair(
+  fleet: Fleet,
+  cat: string,
+  catBytes: number,
+  bench: (pair: Pair) => Promise<Row[]>,
+): Promise<Row[]> {
   const ours = await ready(openTerminal(fleet, shell))
   const bare = await ready(openBareTerminal([shell]))
-  const pair = { ours, bare, cat, catBytes }
   try {
-    // Memory comes first, while all processes are fresh.
-    const memory = await benchMemory(fleet, pair)
-    return [...(await benchKeys(pair)), ...(await benchFlow(pair)), ...memory]
+    return await bench({ ours, bare, cat, catBytes })
   } finally {
     await ours.close()
     await bare.close()
